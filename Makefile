@@ -1,0 +1,59 @@
+# 'make' alone lists the targets. Set PYTHON to build .venv with another interpreter: make test PYTHON=python3.12
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check bench soak docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(STAMP) ## show viewkeeper at work
+	$(BIN)/viewkeeper demo
+
+test: check ## run the checks, then the test suite
+	$(BIN)/pytest -n 2 --durations=10
+
+check: $(STAMP) ## lint, formatting, types, import contracts
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP) ## run every benchmark
+	@set -e; for script in $(sort $(wildcard benchmarks/*.py)); do \
+		echo "== $$script"; \
+		$(BIN)/python "$$script"; \
+	done
+
+soak: $(STAMP) ## run the long randomized tests
+	$(BIN)/pytest -m soak -n 2
+
+docs: $(STAMP) ## regenerate the generated parts of the documentation
+	$(BIN)/python docs/regenerate.py
+
+clean: ## remove the virtual environment, caches and build output
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml
+	@command -v "$(PYTHON)" >/dev/null || { \
+		echo "viewkeeper needs Python 3.11 or later, and there is no '$(PYTHON)'." \
+			"Install it, or name another: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "viewkeeper needs Python 3.11 or later, and '$(PYTHON)' is $$("$(PYTHON)" -V 2>&1)." \
+			"Name a newer one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+		if [ -e /etc/debian_version ] && [ "$$(id -u)" = 0 ]; then \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv; \
+		fi; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "'$(PYTHON)' cannot make virtual environments: install its venv and ensurepip modules" \
+			"(on Debian and Ubuntu: apt-get install python3-venv)." >&2; exit 1; }
+	"$(PYTHON)" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
