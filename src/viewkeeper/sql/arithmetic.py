@@ -1,0 +1,92 @@
+"""Python source for arithmetic, with Spark's result types.
+
+Integers stay within their type, or it is an error. Decimals are exact: a result for which Spark would drop digits is
+refused. Doubles are what the hardware makes of them.
+"""
+
+from sqlglot import exp
+
+from viewkeeper.sql import type_families as types
+from viewkeeper.sql.code_writer import Code, CodeWriter, refusal
+from viewkeeper.sql.literals import number
+from viewkeeper.sql.syntax import spark_sql
+from viewkeeper.sql.type_families import Family, SqlType, widest
+
+# The operator, and the method of decimal.Context that computes it without rounding.
+ARITHMETIC: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.Add: ("+", "add"),
+    exp.Sub: ("-", "subtract"),
+    exp.Mul: ("*", "multiply"),
+}
+
+
+class Arithmetic(CodeWriter):
+    """The arithmetic operators; what their operands become is up to the subclass."""
+
+    def code(self, node: exp.Expr) -> Code:
+        raise NotImplementedError
+
+    def arithmetic(self, node: exp.Expr) -> Code:
+        """+, - and *."""
+        operator, method = ARITHMETIC[type(node)]
+        left, right, common = self.numbers(node)
+        if common.family is Family.INTEGER:
+            return self.strict([left, right], common, lambda a, b: self.bounded(f"{a} {operator} {b}", common))
+        if common.family is Family.DECIMAL:
+            type_ = _decimal_result(operator, digits_of(left), digits_of(right))
+            return self.strict([left, right], type_, f"exact.{method}({{0}}, {{1}})".format)
+        return self.strict([left, right], common, f"({{0}} {operator} {{1}})".format)
+
+    def division(self, node: exp.Expr) -> Code:
+        left, right, common = self.numbers(node)
+        if common.family is not Family.FLOATING:
+            raise refusal(f"/ on {common.name}", "it needs the Spark engine; or divide doubles: CAST(... AS DOUBLE)")
+        return self.strict([left, right], common, "({0} / {1} if {1} else division_by_zero())".format)
+
+    def remainder(self, node: exp.Expr) -> Code:
+        left, right, common = self.numbers(node)
+        if common.family is not Family.INTEGER:
+            raise refusal(f"% on {common.name}")
+        return self.strict([left, right], common, "(remainder({0}, {1}) if {1} else division_by_zero())".format)
+
+    def numbers(self, node: exp.Expr) -> tuple[Code, Code, SqlType]:
+        """The two operands of an arithmetic operator and the type in which it computes."""
+        left, right = self.code(node.this), self.code(node.expression)
+        common = widest((left.type, right.type), node)
+        if common.family is Family.FLOATING:
+            left, right = self.coerced(left, common), self.coerced(right, common)
+        self.check_number(common, node)
+        return left, right, common
+
+    def check_number(self, type: SqlType, node: exp.Expr) -> None:
+        if not type.numeric or type == types.FLOAT:
+            raise refusal(f"arithmetic on {type.name or 'an unknown type'} in {spark_sql(node)}")
+
+    def sign(self, node: exp.Expr) -> Code:
+        """Unary minus and ABS."""
+        negative = isinstance(node, exp.Neg)
+        if negative and isinstance(node.this, exp.Literal) and not node.this.is_string:
+            return self.constant(*number(f"-{node.this.name}"))
+        operand = self.code(node.this)
+        self.check_number(operand.type, node)
+        body = "-{0}" if negative else "abs({0})"
+        if operand.type.family is Family.INTEGER:
+            return self.strict([operand], operand.type, lambda a: self.bounded(body.format(a), operand.type))
+        if operand.type.family is Family.DECIMAL:
+            body = "exact.minus({0})" if negative else "exact.abs({0})"
+        return self.strict([operand], operand.type, f"({body})".format)
+
+
+def digits_of(code: Code) -> SqlType:
+    """The DECIMAL that an exact number takes part as; Spark gives an integer literal only the digits that it has."""
+    if code.is_constant and code.type.family is Family.INTEGER:
+        return types.decimal(len(str(abs(code.constant))), 0)
+    return types.decimal(code.type.precision, code.type.scale)
+
+
+def _decimal_result(operator: str, left: SqlType, right: SqlType) -> SqlType:
+    """Spark's digits for the sum, difference or product of two decimals."""
+    if operator == "*":
+        return types.decimal(left.precision + right.precision + 1, left.scale + right.scale)
+    scale = max(left.scale, right.scale)
+    return types.decimal(max(left.precision - left.scale, right.precision - right.scale) + scale + 1, scale)

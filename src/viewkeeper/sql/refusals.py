@@ -1,0 +1,264 @@
+"""What a view cannot contain: for each clause its name, the reason and a way out.
+
+The lists of what is allowed are closed. A clause that a later version of the parser learns is refused until somebody
+decides what it means for maintenance.
+"""
+
+from sqlglot import exp
+
+from viewkeeper.errors import DefinitionError, UnsupportedClause
+from viewkeeper.sql.syntax import EXPECTED, position, spark_sql
+
+_AGGREGATE = "aggregate views come with summary tables; keep the join as the view and aggregate when reading it"
+_ORDER = "a view is a bag of rows; put the order into the query that reads it"
+_SUBQUERY = "write its tables in FROM and its conditions in WHERE"
+
+# Clauses of SELECT, by sqlglot's name for them: as SQL names them, why not, and what instead.
+_CLAUSES: dict[str, tuple[str, str, str]] = {
+    "with_": ("WITH", "a view is one SELECT over tables of sources", _SUBQUERY),
+    "kind": ("SELECT AS", "the rows of a view are plain columns", "list the columns"),
+    "distinct": ("DISTINCT", "it is an aggregate: a row disappears only with its last duplicate", _AGGREGATE),
+    "into": ("INTO", "a view has its own name", "write CREATE MATERIALIZED VIEW name AS SELECT ..."),
+    "laterals": ("LATERAL VIEW", "a table function has no changes to propagate", "unnest the column at its source"),
+    "pivots": ("PIVOT", "it is an aggregate", _AGGREGATE),
+    "group": ("GROUP BY", "it is an aggregate", _AGGREGATE),
+    "having": ("HAVING", "it is a condition on an aggregate", _AGGREGATE),
+    "qualify": ("QUALIFY", "it is a condition on a window function", "compute the window when reading the view"),
+    "windows": ("WINDOW", "one change can move every row of a window", "compute the window when reading the view"),
+    "distribute": ("DISTRIBUTE BY", "it says where rows are, not which", _ORDER),
+    "sort": ("SORT BY", "a maintained view has no order", _ORDER),
+    "cluster": ("CLUSTER BY", "a maintained view has no order", _ORDER),
+    "order": ("ORDER BY", "a maintained view has no order", _ORDER),
+    "limit": ("LIMIT", "which rows are first changes with every update", "put the limit into the query that reads it"),
+    "offset": ("OFFSET", "which rows are first changes with every update", "put it into the query that reads the view"),
+    "locks": ("FOR UPDATE", "a view only reads", "leave it out"),
+    "sample": ("TABLESAMPLE", "every refresh would choose other rows", "select rows with a condition in WHERE"),
+    "connect": ("CONNECT BY", "recursive queries cannot be maintained as a join", "join a fixed number of levels"),
+}
+_ALLOWED_IN_SELECT = frozenset({"expressions", "from_", "joins", "where"})
+
+_TABLE_CLAUSES: dict[str, tuple[str, str, str]] = {
+    "sample": _CLAUSES["sample"],
+    "pivots": _CLAUSES["pivots"],
+    "version": ("VERSION or TIMESTAMP AS OF", "a view follows the present of its sources", "leave it out"),
+    "when": ("AS OF", "a view follows the present of its sources", "leave it out"),
+    "joins": ("a join inside a join", "ON must follow the table that it joins", "write a JOIN b ON ... JOIN c ON ..."),
+    "laterals": _CLAUSES["laterals"],
+}
+_ALLOWED_IN_TABLE = frozenset({"this", "db", "catalog", "alias"})
+
+_OUTER = "keep the inner join as the view and add the missing rows when reading it"
+_JOINS: dict[str, tuple[str, str]] = {
+    "LEFT": ("a row without a partner comes and goes with the other side", _OUTER),
+    "RIGHT": ("a row without a partner comes and goes with the other side", _OUTER),
+    "FULL": ("a row without a partner comes and goes with the other side", _OUTER),
+    "SEMI": ("it asks whether a partner exists", "join on a key of the other table: at most one partner exists then"),
+    "ANTI": ("it asks whether no partner exists", "keep both tables in views and subtract when reading them"),
+    "NATURAL": ("a new column at a source would change its meaning", "name the columns: JOIN ... USING (column)"),
+}
+_ALLOWED_IN_JOIN = frozenset({"this", "on", "using", "kind"})
+
+# Functions whose value depends on more than their arguments.
+_NONDETERMINISTIC: tuple[type[exp.Expr], ...] = (
+    exp.CurrentCatalog,
+    exp.CurrentDatabase,
+    exp.CurrentDate,
+    exp.CurrentDatetime,
+    exp.CurrentRole,
+    exp.CurrentSchema,
+    exp.CurrentTime,
+    exp.CurrentTimestamp,
+    exp.CurrentTimestampLTZ,
+    exp.CurrentTimezone,
+    exp.CurrentUser,
+    exp.CurrentVersion,
+    exp.Localtime,
+    exp.Localtimestamp,
+    exp.Normal,
+    exp.Rand,
+    exp.Randn,
+    exp.Randstr,
+    exp.SessionUser,
+    exp.Shuffle,
+    exp.Uniform,
+    exp.UtcDate,
+    exp.UtcTime,
+    exp.UtcTimestamp,
+    exp.Uuid,
+    exp.Version,
+    exp.Zipf,
+)
+_NONDETERMINISTIC_NAMES = frozenset(
+    {
+        "getdate",
+        "input_file_block_length",
+        "input_file_block_start",
+        "input_file_name",
+        "java_method",
+        "monotonically_increasing_id",
+        "nextval",
+        "now",
+        "reflect",
+        "spark_partition_id",
+        "sysdate",
+        "try_reflect",
+        "user",
+        "version",
+    }
+)
+# Spark's deterministic functions that sqlglot passes through without knowing them.
+_DETERMINISTIC_NAMES = frozenset(
+    {
+        "bit_get",
+        "bround",
+        "crc32",
+        "format_number",
+        "hash",
+        "isnotnull",
+        "isnull",
+        "make_date",
+        "make_timestamp",
+        "make_timestamp_ntz",
+        "pmod",
+        "positive",
+        "weekday",
+        "xxhash64",
+    }
+)
+
+
+def refuse_unsupported(query: exp.Expr) -> exp.Select:
+    """The SELECT of a view, once nothing in it is outside what can be maintained."""
+    if isinstance(query, exp.SetOperation):
+        name = type(query).__name__.upper()
+        raise _refusal(name, "a view is one SELECT", "define one view per SELECT and combine them when reading", query)
+    if isinstance(query, exp.Subquery):
+        raise _refusal("SELECT in parentheses", "a view is one SELECT", "leave the parentheses out", query)
+    if not isinstance(query, exp.Select):
+        raise DefinitionError(f"{_beginning(query)} is not a SELECT", EXPECTED)
+    query.set("hint", None)  # a hint says how to join, never what
+    _refuse_clauses(query)
+    _refuse_relations(query)
+    for node in query.walk():
+        if node is not query:
+            _refuse_node(node)
+    return query
+
+
+def _refusal(clause: str, reason: str, hint: str, node: exp.Expr) -> UnsupportedClause:
+    return UnsupportedClause(f"{clause} is not supported in a view: {reason}{position(node)}", hint)
+
+
+def _refuse_clauses(select: exp.Select) -> None:
+    for key, value in select.args.items():
+        if value and key not in _ALLOWED_IN_SELECT:
+            clause, reason, hint = _CLAUSES.get(key, (key.strip("_").upper(), "it has no meaning here", "leave it out"))
+            raise _refusal(clause, reason, hint, value if isinstance(value, exp.Expr) else select)
+    if select.args.get("from_") is None:
+        raise _refusal("SELECT without FROM", "a view reads at least one table", "add FROM source.table", select)
+
+
+def _refuse_relations(select: exp.Select) -> None:
+    for join in select.args.get("joins") or ():
+        _refuse_join(join)
+    for table in (select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())):
+        _refuse_table(table)
+
+
+def _refuse_join(join: exp.Join) -> None:
+    words = [word for word in (join.method, join.side, join.kind) if word]
+    for word in ("NATURAL", "SEMI", "ANTI", "LEFT", "RIGHT", "FULL"):
+        if word in words:
+            reason, hint = _JOINS[word]
+            raise _refusal(f"{' '.join(words)} JOIN", reason, hint, join)
+    extra = [key for key, value in join.args.items() if value and key not in _ALLOWED_IN_JOIN]
+    if extra or join.kind not in ("", "INNER", "CROSS"):
+        name = " ".join(words) or extra[0].upper()
+        raise _refusal(f"{name} JOIN", "views are inner joins", "write JOIN ... ON or CROSS JOIN", join)
+
+
+def _refuse_table(table: exp.Expr) -> None:
+    if isinstance(table, exp.Subquery):
+        if isinstance(table.this, exp.Table):
+            raise _refusal("FROM with parentheses", "joins are read from left to right", "leave them out", table)
+        raise _refusal("a subquery in FROM", "a view reads tables of sources", _SUBQUERY, table)
+    if not isinstance(table, exp.Table):
+        raise _refusal(
+            f"{type(table).__name__.upper()} in FROM",
+            "it has no changes to propagate",
+            "put the rows into a table",
+            table,
+        )
+    if isinstance(table.this, exp.Func):
+        name = table.this.name if isinstance(table.this, exp.Anonymous) else table.this.sql_name().lower()
+        raise _refusal(
+            f"the table function {name}", "it has no changes to propagate", "put its rows into a table", table
+        )
+    for key, value in table.args.items():
+        if value and key not in _ALLOWED_IN_TABLE:
+            fallback = (key.upper(), "it has no meaning here", "leave it out")
+            clause, reason, hint = _TABLE_CLAUSES.get(key, fallback)
+            raise _refusal(clause, reason, hint, table)
+    alias = table.args.get("alias")
+    if alias is not None and alias.columns:
+        raise _refusal("a column list after an alias", "columns keep their names", "rename them in SELECT: AS", alias)
+    if alias is not None and not isinstance(alias.this, exp.Identifier):
+        raise _refusal(*_TABLE_CLAUSES["version"], table)
+
+
+def _refuse_node(node: exp.Expr) -> None:
+    if isinstance(node, exp.Query):
+        raise _refusal(_subquery_name(node), "its rows can change without any row of this table", _SUBQUERY, node)
+    if isinstance(node, (exp.Window, exp.RowNumber)):
+        _, reason, hint = _CLAUSES["windows"]
+        raise _refusal(f"a window function ({spark_sql(node)})", reason, hint, node)
+    if isinstance(node, exp.AggFunc):
+        raise _refusal(f"the aggregate {node.sql_name()}", "the view keeps rows, not groups", _AGGREGATE, node)
+    if isinstance(node, exp.UDTF):
+        name = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__.upper()
+        raise _refusal(f"{name} in SELECT", "it makes several rows of one", "unnest the column at its source", node)
+    if isinstance(node, _NONDETERMINISTIC):
+        assert isinstance(node, exp.Func)
+        raise _nondeterministic(node.sql_name(), node)
+    if isinstance(node, exp.Anonymous):
+        _refuse_function(node)
+    if isinstance(node, (exp.Placeholder, exp.Parameter, exp.SessionParameter)):
+        raise _refusal(f"the parameter {spark_sql(node)}", "a view is fixed", "write the value itself", node)
+    if isinstance(node, exp.QueryTransform):
+        raise _refusal("TRANSFORM USING", "a script is outside the database", "transform when reading the view", node)
+
+
+def _refuse_function(node: exp.Anonymous) -> None:
+    name = node.name.lower()
+    if name in _NONDETERMINISTIC_NAMES:
+        raise _nondeterministic(name, node)
+    if name not in _DETERMINISTIC_NAMES:
+        raise _refusal(
+            f"the function {name}",
+            "it is not known whether it gives the same value for the same row every time",
+            "use a built-in function, or compute the value at the source",
+            node,
+        )
+
+
+def _nondeterministic(name: str, node: exp.Expr) -> UnsupportedClause:
+    return _refusal(
+        f"the function {name}",
+        "its value changes without any change at a source",
+        "compare with a literal, or apply the function when reading the view",
+        node,
+    )
+
+
+def _subquery_name(node: exp.Expr) -> str:
+    parent = node.parent.parent if isinstance(node.parent, exp.Subquery) else node.parent
+    if isinstance(parent, exp.Exists) or isinstance(node.parent, exp.Exists):
+        return "EXISTS (SELECT ...)"
+    if isinstance(parent, exp.In) or isinstance(node.parent, exp.In):
+        return "IN (SELECT ...)"
+    return "a subquery"
+
+
+def _beginning(node: exp.Expr) -> str:
+    text = spark_sql(node)
+    return text if len(text) <= 60 else f"{text[:57]}..."

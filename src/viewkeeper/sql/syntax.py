@@ -1,0 +1,126 @@
+"""From text to one parsed statement, and from the parser's complaints to messages with a line and a column."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+
+import sqlglot
+from sqlglot import TokenType, exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.parsers.spark import SparkParser
+
+from viewkeeper.errors import SyntaxProblem, UnsupportedClause
+
+EXPECTED = "write CREATE MATERIALIZED VIEW name AS SELECT ... FROM source.table ..., or the SELECT alone"
+
+
+class ViewDialect(Spark):
+    """Spark SQL in ANSI mode: a failing CAST and a division by zero are errors, where sqlglot's Spark gives NULL.
+
+    It also keeps a comma in FROM apart from CROSS JOIN: only the second asks for every combination of rows.
+    """
+
+    SAFE_DIVISION = False
+
+    class Parser(SparkParser):
+        ADD_JOIN_ON_TRUE = False
+        JOINS_HAVE_EQUAL_PRECEDENCE = False
+        STRICT_CAST = True
+
+
+def parse_statement(sql: str) -> exp.Expr:
+    """The one statement of a text."""
+    _check_quotes(sql)
+    try:
+        with _quiet():
+            statements = [statement for statement in sqlglot.parse(sql, dialect=ViewDialect) if statement is not None]
+    except sqlglot.ParseError as error:
+        raise _parse_problem(error) from error
+    statements = [statement for statement in statements if not isinstance(statement, exp.Semicolon)]
+    if not statements:
+        raise SyntaxProblem("there is no statement in the text", EXPECTED)
+    if len(statements) > 1:
+        raise SyntaxProblem(
+            f"the text has {len(statements)} statements, and a view is one", "define the views one at a time"
+        )
+    [statement] = statements
+    if isinstance(statement, exp.Command):
+        start = " ".join(sql.split())[:60]
+        raise SyntaxProblem(f"the definition is not understood: {start}", EXPECTED)
+    return statement
+
+
+def spark_sql(node: exp.Expr) -> str:
+    """A tree as Spark SQL."""
+    try:
+        return node.sql(ViewDialect, comments=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
+    except sqlglot.UnsupportedError as error:
+        raise UnsupportedClause(f"Spark SQL cannot express this: {error}", "write it in another way") from error
+
+
+def position(node: exp.Expr) -> str:
+    """Where a node is in the text, ready to be appended to a message; empty if the parser did not record it."""
+    for identifier in node.find_all(exp.Identifier):
+        if {"line", "col", "start", "end"} <= identifier.meta.keys():
+            meta = identifier.meta
+            return f" (line {meta['line']}, column {meta['col'] - (meta['end'] - meta['start'])})"
+    return ""
+
+
+def _check_quotes(sql: str) -> None:
+    """Refuses text that has no words to parse, and 'it''s', which Spark 4 reads as one literal and Spark 3 as two."""
+    try:
+        words = ViewDialect().tokenize(sql)
+    except sqlglot.TokenError as error:
+        cause = str(error.__cause__ or "")
+        opened = cause.removeprefix("Missing ").partition(" ")[0] if cause.startswith("Missing ") else "/*"
+        start = sql.rfind(opened) if opened == "/*" else sql.find(opened)
+        raise SyntaxProblem(
+            f"{_line_and_column(sql, start)}: {opened} is opened and never closed", "close it"
+        ) from error
+    for left, right in pairwise(words):
+        if left.token_type == right.token_type == TokenType.STRING and left.end + 1 == right.start:
+            literals = sql[left.start : right.end + 1]
+            raise SyntaxProblem(
+                f"{_line_and_column(sql, left.start)}: two string literals side by side: {literals}",
+                r"write a quote inside a string as \', or join two strings with ||",
+            )
+
+
+def _line_and_column(sql: str, offset: int) -> str:
+    before = sql[: max(offset, 0)]
+    return f"line {before.count(chr(10)) + 1}, column {len(before) - (before.rfind(chr(10)) + 1) + 1}"
+
+
+def _parse_problem(error: sqlglot.ParseError) -> SyntaxProblem:
+    if not error.errors:
+        return SyntaxProblem(str(error), EXPECTED)
+    found = error.errors[0]
+    word, rest = str(found["highlight"]), str(found["end_context"])
+    if "Unexpected token" in str(found["description"]):
+        complaint = f"unexpected {word!r}"
+    elif rest.strip():
+        complaint = f"something is missing near {word!r}"
+    else:
+        complaint = f"the text ends too early, after {word!r}"
+    context = " ".join(f"{str(found['start_context'])[-40:]}{word}{rest[:40]}".split())
+    column = int(found["col"]) - len(word) + 1
+    return SyntaxProblem(f"line {found['line']}, column {column}: {complaint} in: {context}", EXPECTED)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps sqlglot from logging what it cannot parse: the caller gets an error for it."""
+    thread = threading.get_ident()
+
+    def from_elsewhere(record: logging.LogRecord) -> bool:
+        return record.thread != thread
+
+    logger = logging.getLogger("sqlglot")
+    logger.addFilter(from_elsewhere)
+    try:
+        yield
+    finally:
+        logger.removeFilter(from_elsewhere)

@@ -1,0 +1,115 @@
+"""The select-project-join form of a view.
+
+    V = π output ( σ conditions ( R_0 ⋈ R_1 ⋈ ... ⋈ R_n-1 ) )
+
+An operand is one occurrence of a relation in FROM: a self-join has two operands over one relation. Columns are named
+`alias.column` throughout, so that every column of every operand has a name of its own.
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from viewkeeper.sql.expressions import Expression
+from viewkeeper.sql.relation import Relation
+
+HIDDEN_KEY = "_vk_key_"
+
+
+@dataclass(frozen=True)
+class Operand:
+    """R_index: one occurrence of a relation in the view."""
+
+    index: int
+    alias: str
+    relation: Relation
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(f"{self.alias}.{column}" for column in self.relation.columns)
+
+    @cached_property
+    def key(self) -> tuple[str, ...] | None:
+        if self.relation.key is None:
+            return None
+        return tuple(f"{self.alias}.{column}" for column in self.relation.key)
+
+    @property
+    def source(self) -> str:
+        return self.relation.source
+
+
+@dataclass(frozen=True)
+class OutputColumn:
+    """One column of the projection."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True)
+class View:
+    """A view over its operands; `crossings` are the pairs of operands that the user joined by CROSS JOIN.
+
+    `properties` are those of TBLPROPERTIES, as they were written.
+    """
+
+    name: str
+    sql: str
+    operands: tuple[Operand, ...]
+    conditions: tuple[Expression, ...]
+    output: tuple[OutputColumn, ...]
+    crossings: tuple[tuple[int, int], ...] = field(default=())
+    properties: tuple[tuple[str, str], ...] = field(default=())
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.output)
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """The sources in the order in which the view first names them."""
+        return tuple(dict.fromkeys(operand.source for operand in self.operands))
+
+    @cached_property
+    def relations(self) -> dict[str, Relation]:
+        return {operand.relation.name: operand.relation for operand in self.operands}
+
+    @cached_property
+    def _owner(self) -> dict[str, int]:
+        return {column: operand.index for operand in self.operands for column in operand.columns}
+
+    def mentions(self, expression: Expression) -> frozenset[int]:
+        """The operands whose columns an expression uses."""
+        return frozenset(self._owner[column] for column in expression.columns)
+
+    def operands_of(self, relation: str) -> tuple[Operand, ...]:
+        """The occurrences of a relation, in order."""
+        return tuple(operand for operand in self.operands if operand.relation.name == relation)
+
+    @cached_property
+    def keyless(self) -> tuple[str, ...]:
+        """The relations for which no key is declared."""
+        return tuple(name for name, relation in self.relations.items() if relation.key is None)
+
+    @cached_property
+    def with_keys(self) -> "View":
+        """The same view with the key of every operand as hidden columns: every row then has one derivation."""
+        hidden = tuple(
+            OutputColumn(f"{HIDDEN_KEY}{operand.alias}_{column}", Expression.column(f"{operand.alias}.{column}"))
+            for operand in self.operands
+            for column in operand.relation.key or ()
+        )
+        return replace(self, output=self.output + hidden)
+
+    @cached_property
+    def with_all_columns(self) -> "View":
+        """The same join with every column of every operand as its output."""
+        everything = tuple(
+            OutputColumn(column, Expression.column(column)) for operand in self.operands for column in operand.columns
+        )
+        return replace(self, output=everything)
+
+
+def hidden_key(operand: Operand) -> tuple[str, ...]:
+    """The names that the key of an operand has in `View.with_keys`."""
+    return tuple(f"{HIDDEN_KEY}{operand.alias}_{column}" for column in operand.relation.key or ())
