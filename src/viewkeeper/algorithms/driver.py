@@ -1,0 +1,113 @@
+"""Runs an algorithm: feeds it updates and answers, carries out its effects.
+
+The driver does no I/O itself. Whoever owns it delivers what arrives, in order, and gives it three functions: to send a
+query, to install states, to read the view. The simulator, the multi-relation wrapper and the live mediator all use it.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from viewkeeper.algorithms.effects import Handle, Install, Join, Next, NextBatch, Process, ReadView, Spawn
+from viewkeeper.algorithms.update_queue import UpdateQueue
+from viewkeeper.errors import ProtocolError
+from viewkeeper.messages import Answer, Query, Transaction, ViewDelta
+
+Ticket = int
+
+
+class Driver:
+    """One algorithm at work over one queue."""
+
+    def __init__(
+        self,
+        algorithm: Process,
+        queue: UpdateQueue,
+        *,
+        send: Callable[[Ticket, Query], None],
+        install: Callable[[tuple[ViewDelta, ...]], None],
+        read_view: Callable[[], Any],
+    ) -> None:
+        self.queue = queue
+        self._send = send
+        self._install = install
+        self._read_view = read_view
+        self._tickets = 0
+        self._asking: dict[Ticket, Process] = {}
+        self._hungry: deque[tuple[Process, Next | NextBatch]] = deque()
+        self._joining: list[tuple[Process, Join]] = []
+        self._handles: dict[Process, Handle] = {}
+        self._ready: deque[tuple[Process, Any]] = deque([(algorithm, None)])
+        self._run()
+
+    @property
+    def unanswered(self) -> int:
+        """How many queries are out."""
+        return len(self._asking)
+
+    def deliver(self, transaction: Transaction) -> None:
+        """A transaction arrives at the warehouse."""
+        self.queue.append(transaction)
+        self._run()
+
+    def answer(self, ticket: Ticket, rows: Any) -> None:
+        """The answer to a query arrives at the warehouse."""
+        process = self._asking.pop(ticket, None)
+        if process is None:
+            raise ProtocolError(f"an answer came for query {ticket}, which is not out", "a source answered twice")
+        self._ready.append((process, Answer(rows, self.queue.delivered)))
+        self._run()
+
+    def _run(self) -> None:
+        """Resume processes until each of them waits for something from outside."""
+        while True:
+            while self._ready:
+                self._step(*self._ready.popleft())
+            if not (self._hungry and self.queue.waiting):
+                return
+            process, effect = self._hungry.popleft()
+            self._ready.append((process, self._take(effect)))
+
+    def _step(self, process: Process, value: Any) -> None:
+        try:
+            effect = process.send(value)
+        except StopIteration as end:
+            self._ended(process, end.value)
+            return
+        match effect:
+            case Next() | NextBatch():
+                self._hungry.append((process, effect))
+            case Spawn(process=child):
+                handle = self._handles[child] = Handle()
+                # The child goes first, so that its query is out before its parent looks at the next update.
+                self._ready.appendleft((process, handle))
+                self._ready.appendleft((child, None))
+            case Join():
+                self._joining.append((process, effect))
+                self._wake_joined()
+            case ReadView():
+                self._ready.appendleft((process, self._read_view()))
+            case Install(deltas=deltas):
+                self._install(deltas)
+                self._ready.appendleft((process, None))
+            case _:
+                self._tickets += 1
+                self._asking[self._tickets] = process
+                self._send(self._tickets, effect)
+
+    def _take(self, effect: Next | NextBatch) -> Any:
+        if isinstance(effect, Next):
+            return self.queue.take()
+        return [self.queue.take() for _ in range(min(effect.limit, len(self.queue.waiting)))]
+
+    def _ended(self, process: Process, result: Any) -> None:
+        handle = self._handles.pop(process, None)
+        if handle is not None:
+            handle.done, handle.result = True, result
+            self._wake_joined()
+
+    def _wake_joined(self) -> None:
+        for waiting in [entry for entry in self._joining if all(handle.done for handle in entry[1].handles)]:
+            self._joining.remove(waiting)
+            process, join = waiting
+            self._ready.append((process, [handle.result for handle in join.handles]))

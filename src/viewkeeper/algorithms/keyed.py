@@ -1,0 +1,177 @@
+"""What the algorithms that rest on keys share: source_evaluate, key_delete and the action list.
+
+The view is stored with the key of every operand (`View.with_keys`), so each of its rows has exactly one derivation
+and the view is a set. A deletion then needs no query: the rows that carry its key go.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from viewkeeper.algebra.joins import JoinPlan
+from viewkeeper.algebra.zset import On
+from viewkeeper.algorithms.effects import Process
+from viewkeeper.algorithms.update_queue import MakeZSet
+from viewkeeper.messages import Change, HopQuery
+from viewkeeper.sql.view import Operand, View, hidden_key
+
+Bound = Mapping[int, Any]
+"""operand index -> the rows that stand in for its relation: V⟨U⟩ binds the operand that U changes"""
+
+
+def source_evaluate(plan: JoinPlan, bound: Bound) -> Process:
+    """The answer to V⟨bound⟩, gathered source by source, and the delivery number of the last answer.
+
+    Operands that are bound are joined here. When nothing is left to join with, no further source is asked; if none was
+    asked at all the number is None.
+    """
+    first = min(bound)
+    covered = frozenset({first})
+    delta = plan.start(first, bound[first])
+    seq: int | None = None
+    for j in _next_source(plan, bound, first):
+        if delta.is_empty():
+            break
+        hop = plan.hop(covered, j)
+        if j in bound:
+            delta = hop.join(delta, bound[j])
+        else:
+            answer = yield HopQuery(hop, delta)
+            delta, seq = answer.rows, answer.seq
+        covered |= {j}
+    else:
+        return plan.finish(delta), seq
+    return plan.finish(delta.like(plan.carried(frozenset(range(len(plan.operands)))), ())), seq
+
+
+def _next_source(plan: JoinPlan, bound: Bound, first: int) -> Iterator[int]:
+    """The operands in the order to join them: a connected one that is bound before one that must be asked for."""
+    covered, remaining = {first}, set(range(len(plan.operands))) - {first}
+    while remaining:
+        connected = {j for j in remaining if plan.neighbours[j] & covered} or remaining
+        chosen = min(connected, key=lambda j: (j not in bound, j))
+        yield chosen
+        covered.add(chosen)
+        remaining.remove(chosen)
+
+
+@dataclass(frozen=True)
+class KeyDelete:
+    """key_delete(MV, U): remove what carries the key of one of these rows, at any occurrence of their relation."""
+
+    relation: str
+    rows: Any
+
+
+@dataclass(frozen=True)
+class Insert:
+    """insert(MV, A): add these rows of the stored view, without duplicates."""
+
+    rows: Any
+
+
+Action = KeyDelete | Insert
+
+
+def apply_actions(actions: Iterable[Action], view: View, mv: Any) -> Any:
+    """The change of MV by an action list AL. Only the rows that some action can touch are looked at."""
+    actions = list(actions)
+    before = mv.like(mv.columns, ())
+    for action in actions:
+        if isinstance(action, Insert):
+            before += mv.matching(action.rows, _whole_key(view))
+        else:
+            for operand in view.operands_of(action.relation):
+                before += mv.matching(action.rows, _stored_key(operand))
+    before = before.distinct()
+    after = before
+    for action in actions:
+        if isinstance(action, Insert):
+            after = (after + action.rows).distinct()
+        else:
+            after = key_delete(after, view, action)
+    return after - before
+
+
+def key_delete(rows: Any, view: View, action: KeyDelete) -> Any:
+    """Rows of the stored view without those that carry a deleted key."""
+    for operand in view.operands_of(action.relation):
+        rows = rows.key_delete(action.rows, _stored_key(operand))
+    return rows
+
+
+def _stored_key(operand: Operand) -> On:
+    return tuple(zip(hidden_key(operand), operand.relation.key or (), strict=True))
+
+
+def _whole_key(view: View) -> On:
+    return tuple((column, column) for operand in view.operands for column in hidden_key(operand))
+
+
+@dataclass(frozen=True)
+class Actions:
+    """Tuple actions to be treated at once: the deletions and the insertions, per relation."""
+
+    deletes: Mapping[str, Any]
+    inserts: Mapping[str, Any]
+
+    def key_deletes(self) -> list[KeyDelete]:
+        return [KeyDelete(relation, rows) for relation, rows in self.deletes.items()]
+
+    def bindings(self, view: View) -> list[Bound]:
+        """The operands to bind to the insertions, one query each: Q = ∪ V⟨U_j⟩."""
+        return [
+            {operand.index: rows} for relation, rows in self.inserts.items() for operand in view.operands_of(relation)
+        ]
+
+
+def net_actions(changes: Iterable[Change], view: View, make_zset: MakeZSet) -> Actions:
+    """The actions of a transaction without what it inserted and deleted again.
+
+    T-Strobe's removal of such pairs: per key there remains the version that was there before, deleted, and the one
+    that is there afterwards, inserted.
+    """
+    last: dict[tuple[str, tuple[Any, ...]], Change] = {}
+    deletes: dict[str, list[Change]] = {}
+    for change in changes:
+        relation = view.relations.get(change.relation)
+        if relation is None:
+            continue
+        key = (change.relation, relation.key_of(change.row))
+        if change.count > 0:
+            last[key] = change
+        elif last.pop(key, None) is None:
+            deletes.setdefault(change.relation, []).append(change)
+    inserts: dict[str, list[Change]] = {}
+    for (name, _), change in last.items():
+        inserts.setdefault(name, []).append(change)
+
+    def rows(groups: dict[str, list[Change]]) -> dict[str, Any]:
+        return {
+            name: make_zset(view.relations[name].columns, ((change.row, 1) for change in group))
+            for name, group in groups.items()
+        }
+
+    return Actions(rows(deletes), rows(inserts))
+
+
+def single_actions(changes: list[Change], view: View) -> Iterator[tuple[int, list[Change]]]:
+    """The tuple actions one by one, each with the place of its last change.
+
+    A modification, the deletion of a row followed at once by an insertion under the same key, is one action: its two
+    halves belong to one moment.
+    """
+    index = 0
+    while index < len(changes):
+        one, *rest = changes[index : index + 2]
+        relation = view.relations.get(one.relation)
+        modified = (
+            rest
+            and relation is not None
+            and one.count < 0 < rest[0].count
+            and rest[0].relation == one.relation
+            and relation.key_of(one.row) == relation.key_of(rest[0].row)
+        )
+        taken = [one, *rest] if modified else [one]
+        index += len(taken)
+        yield index - 1, taken

@@ -1,0 +1,286 @@
+"""Every algorithm in one table: what it reaches, what it needs, what it costs.
+
+`prepare` is the one way to an algorithm: it refuses what the algorithm cannot serve, says why, and names what would.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from viewkeeper.algebra.joins import JoinPlan
+from viewkeeper.algorithms.batched_sweep import batched_sweep
+from viewkeeper.algorithms.c_strobe import c_strobe
+from viewkeeper.algorithms.c_t_strobe import c_t_strobe
+from viewkeeper.algorithms.conventional import conventional
+from viewkeeper.algorithms.eca import eca
+from viewkeeper.algorithms.eca_key import eca_key
+from viewkeeper.algorithms.effects import Process
+from viewkeeper.algorithms.g_strobe import g_strobe
+from viewkeeper.algorithms.nested_sweep import nested_sweep
+from viewkeeper.algorithms.parallel_sweep import parallel_sweep
+from viewkeeper.algorithms.periodic_c_strobe import periodic_c_strobe
+from viewkeeper.algorithms.pipelined_sweep import pipelined_sweep
+from viewkeeper.algorithms.recompute import recompute
+from viewkeeper.algorithms.strobe import strobe
+from viewkeeper.algorithms.sweep import sweep
+from viewkeeper.algorithms.t_strobe import t_strobe
+from viewkeeper.algorithms.update_queue import UpdateQueue
+from viewkeeper.errors import AlgorithmRefused, UsageError
+from viewkeeper.levels import Level
+from viewkeeper.sql.view import View
+
+
+class Transactions(StrEnum):
+    """What the sources commit at once."""
+
+    SINGLE = "single"
+    LOCAL = "local"
+    GLOBAL = "global"
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One row of the table.
+
+    `levels` has the level promised per kind of transactions; a kind that is missing is refused. The others that are
+    lower than the first are there to be seen failing: they say what is left when transactions are larger than what
+    the algorithm was made for.
+    """
+
+    name: str
+    start: Callable[..., Process]
+    levels: Mapping[Transactions, Level]
+    queries: str
+    needs_keys: bool = False
+    one_source: bool = False
+    needs_quiet: bool = False
+    whole_global_transactions: bool = False
+    over_wrapper: bool = True
+    baseline: bool = False
+    out_of_order: Level = Level.NONE
+    """what is left when answers overtake updates or are overtaken by them"""
+    options: Mapping[str, int | bool] = field(default_factory=dict)
+
+    @property
+    def level(self) -> Level:
+        """The best that it reaches."""
+        return max(self.levels.values())
+
+    def stored_view(self, view: View) -> View:
+        """The view as the algorithm keeps it: with hidden keys, if it works on keys."""
+        return view.with_keys if self.needs_keys else view
+
+
+S, L, G = Transactions.SINGLE, Transactions.LOCAL, Transactions.GLOBAL
+
+
+def _levels(single: Level, local: Level, over_sources: Level | None) -> dict[Transactions, Level]:
+    levels = {S: single, L: local}
+    return levels if over_sources is None else {**levels, G: over_sources}
+
+
+_SWEEPS = _levels(Level.COMPLETE, Level.COMPLETE, Level.WEAK)
+
+ALGORITHMS: Mapping[str, Algorithm] = {
+    algorithm.name: algorithm
+    for algorithm in (
+        Algorithm(
+            "conventional",
+            conventional,
+            _levels(Level.NONE, Level.NONE, Level.NONE),
+            "n-1 per insertion, 0 per deletion",
+            needs_keys=True,
+            baseline=True,
+        ),
+        Algorithm(
+            "recompute",
+            recompute,
+            _levels(Level.CONVERGENT, Level.CONVERGENT, Level.CONVERGENT),
+            "n per round, whole relations as answers",
+            out_of_order=Level.CONVERGENT,
+        ),
+        Algorithm(
+            "eca",
+            eca,
+            _levels(Level.STRONG, Level.STRONG, None),
+            "1 per update, its size quadratic in the interfering updates",
+            one_source=True,
+            needs_quiet=True,
+            over_wrapper=False,
+        ),
+        Algorithm(
+            "eca-key",
+            eca_key,
+            _levels(Level.NONE, Level.NONE, None),
+            "1 per insertion, 0 per deletion",
+            needs_keys=True,
+            one_source=True,
+            needs_quiet=True,
+            over_wrapper=False,
+            baseline=True,
+        ),
+        Algorithm(
+            "strobe",
+            strobe,
+            _levels(Level.STRONG, Level.CONVERGENT, Level.CONVERGENT),
+            "n-1 per insertion, 0 per deletion",
+            needs_keys=True,
+            needs_quiet=True,
+            over_wrapper=False,
+            out_of_order=Level.CONVERGENT,
+        ),
+        Algorithm(
+            "t-strobe",
+            t_strobe,
+            _levels(Level.STRONG, Level.STRONG, Level.WEAK),
+            "n-1 per relation that the transaction inserts into",
+            needs_keys=True,
+            needs_quiet=True,
+            out_of_order=Level.CONVERGENT,
+        ),
+        Algorithm(
+            "g-strobe",
+            g_strobe,
+            _levels(Level.STRONG, Level.STRONG, Level.STRONG),
+            "as t-strobe; waits for whole transactions",
+            needs_keys=True,
+            needs_quiet=True,
+            out_of_order=Level.CONVERGENT,
+        ),
+        Algorithm(
+            "c-strobe",
+            c_strobe,
+            _levels(Level.COMPLETE, Level.CONVERGENT, Level.CONVERGENT),
+            "n-1 per insertion, 0 per deletion, and up to Σ (n-1)!/(n-1-k)! compensating ones",
+            needs_keys=True,
+            over_wrapper=False,
+            options={"grouped": True},
+        ),
+        Algorithm(
+            "c-t-strobe",
+            c_t_strobe,
+            _levels(Level.COMPLETE, Level.COMPLETE, Level.WEAK),
+            "as c-strobe, per relation that the transaction inserts into",
+            needs_keys=True,
+            options={"grouped": True},
+        ),
+        Algorithm(
+            "periodic-c-strobe",
+            periodic_c_strobe,
+            _levels(Level.STRONG, Level.STRONG, Level.WEAK),
+            "between t-strobe and c-t-strobe",
+            needs_keys=True,
+            options={"period": 8, "grouped": True},
+        ),
+        Algorithm("sweep", sweep, _SWEEPS, "n-1 per update"),
+        Algorithm("parallel-sweep", parallel_sweep, _SWEEPS, "n-1 per update, both sides at once"),
+        Algorithm(
+            "pipelined-sweep", pipelined_sweep, _SWEEPS, "n-1 per update, several in flight", options={"window": 64}
+        ),
+        Algorithm(
+            "nested-sweep",
+            nested_sweep,
+            _levels(Level.STRONG, Level.STRONG, Level.WEAK),
+            "at most n-1 per update, amortized",
+            options={"depth": 16},
+        ),
+        Algorithm(
+            "batched-sweep",
+            batched_sweep,
+            _levels(Level.COMPLETE, Level.COMPLETE, Level.COMPLETE),
+            "at most n(n-1) per batch of any size",
+            whole_global_transactions=True,
+            options={"batch": 64},
+        ),
+    )
+}
+
+
+def algorithm(name: str) -> Algorithm:
+    """The algorithm of that name."""
+    try:
+        return ALGORITHMS[name]
+    except KeyError:
+        raise UsageError(f"there is no algorithm {name!r}", f"choose one of {', '.join(ALGORITHMS)}") from None
+
+
+def prepare(
+    name: str,
+    view: View,
+    transactions: Transactions,
+    *,
+    level: Level | None = None,
+    wrapped: bool = False,
+    options: Mapping[str, int | bool] | None = None,
+) -> tuple[JoinPlan, UpdateQueue, Process]:
+    """A ready algorithm for a view, its queue and the plan of the view as it is stored; or AlgorithmRefused.
+
+    `wrapped` says that the relations of the view are local views of the multi-relation wrapper. `level` is what the
+    user asks for: without it the algorithm is taken at what it promises for these transactions.
+    """
+    chosen = algorithm(name)
+    _refuse_unfit(chosen, view, transactions, level, wrapped)
+    unknown = sorted(set(options or {}) - set(chosen.options))
+    if unknown:
+        known = ", ".join(chosen.options) or "none"
+        raise UsageError(f"{name} has no option {', '.join(unknown)}", f"the options of {name} are: {known}")
+    for option, value in (options or {}).items():
+        if not isinstance(chosen.options[option], bool) and value < 1:
+            raise UsageError(
+                f"{option}={value} of {name} must be at least 1", f"the default is {chosen.options[option]}"
+            )
+    plan = JoinPlan(chosen.stored_view(view))
+    queue = UpdateQueue(plan.view, whole_global_transactions=chosen.whole_global_transactions)
+    return plan, queue, chosen.start(plan, queue, **{**chosen.options, **(options or {})})
+
+
+def _refuse_unfit(
+    chosen: Algorithm, view: View, transactions: Transactions, level: Level | None, wrapped: bool
+) -> None:
+    def refuse(reason: str, fits: Callable[[Algorithm], bool], other_way: str = "") -> AlgorithmRefused:
+        names = serving(transactions, level, lambda other: other is not chosen and fits(other))
+        hint = f"use {' or '.join(names)}" if names else "no algorithm does"
+        return AlgorithmRefused(f"{chosen.name} cannot maintain {view.name}: {reason}", hint + other_way)
+
+    if chosen.needs_keys and view.keyless:
+        raise refuse(
+            f"it works on keys, and no key is declared for {', '.join(view.keyless)}",
+            lambda other: not other.needs_keys and not other.one_source,
+            ", or declare the key at the source",
+        )
+    if chosen.one_source and len(view.sources) > 1:
+        raise refuse(
+            f"it asks one source for everything, and the relations are at {', '.join(view.sources)}",
+            lambda other: not other.one_source,
+        )
+    if wrapped and not chosen.over_wrapper:
+        reason = (
+            "it needs the relations themselves at its one source, not local views"
+            if chosen.one_source
+            else "it takes one tuple action at a time, and an update of a relation becomes several rows of a local view"
+        )
+        raise refuse(reason, lambda other: other.over_wrapper)
+    if transactions not in chosen.levels:
+        raise refuse(
+            f"it does not serve {transactions} transactions: they span sources",
+            lambda other: transactions in other.levels,
+        )
+    if level is not None and chosen.levels[transactions] < level:
+        raise refuse(
+            f"it reaches {chosen.levels[transactions]} consistency for {transactions} transactions, not {level}",
+            lambda other: not (view.keyless and other.needs_keys) and not other.one_source,
+        )
+
+
+def serving(
+    transactions: Transactions, level: Level | None, fits: Callable[[Algorithm], bool] = lambda _: True
+) -> Iterable[str]:
+    """The algorithms that are made for a kind of transactions and reach a level, best first."""
+    candidates = [
+        algorithm
+        for algorithm in ALGORITHMS.values()
+        if not algorithm.baseline
+        and algorithm.levels.get(transactions, Level.NONE) >= (level or Level.STRONG)
+        and fits(algorithm)
+    ]
+    return [algorithm.name for algorithm in sorted(candidates, key=lambda one: -one.levels[transactions])]

@@ -1,0 +1,125 @@
+"""What travels between sources and warehouse, and what an algorithm hands over.
+
+source ──▶ warehouse    Transaction, Answer      one FIFO per source
+warehouse ──▶ source    Query
+algorithm ──▶ views     ViewDelta                one state each
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from viewkeeper.algebra.joins import Hop, JoinPlan
+from viewkeeper.algebra.zset import Row, ZSet
+
+Position = str
+"""A place in one source's commit order: fixed width, so that positions sort as strings."""
+
+Vector = Mapping[str, Position]
+"""A position per source."""
+
+
+def position(number: int) -> Position:
+    """The position of the number-th transaction of a source that simply counts; 0 is before the first."""
+    return f"{number:020d}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One tuple action: count +1 inserts the row, -1 deletes it."""
+
+    relation: str
+    row: Row
+    count: int
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """What one source committed at once, in the order in which it was done.
+
+    A part of a global transaction carries its id and the sources that take part in it.
+    """
+
+    source: str
+    position: Position
+    changes: tuple[Change, ...]
+    global_id: str | None = None
+    participants: tuple[str, ...] = ()
+
+
+class Query(Protocol):
+    """A question that one source answers from its own relations, atomically."""
+
+    @property
+    def source(self) -> str: ...
+
+    def evaluate(self, contents: Mapping[str, Any]) -> Any:
+        """The answer over the contents of the source's relations."""
+        ...
+
+    def size(self) -> int:
+        """The rows that the question ships."""
+        ...
+
+
+@dataclass(frozen=True)
+class HopQuery:
+    """ΔV ⋈ R_j, asked of the source of R_j."""
+
+    hop: Hop
+    delta: ZSet
+
+    @property
+    def source(self) -> str:
+        return self.hop.operand.source
+
+    def evaluate(self, contents: Mapping[str, Any]) -> Any:
+        return self.hop.join(self.delta, contents[self.hop.operand.relation.name])
+
+    def size(self) -> int:
+        return self.delta.size()
+
+
+@dataclass(frozen=True)
+class Term:
+    """± V with some operands bound to deltas: one summand of an ECA query."""
+
+    sign: int
+    bound: Mapping[int, ZSet] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TermsQuery:
+    """A sum of terms over one source that holds every relation of the view."""
+
+    source: str
+    plan: JoinPlan
+    terms: tuple[Term, ...]
+
+    def evaluate(self, contents: Mapping[str, Any]) -> Any:
+        total: Any = None
+        for term in self.terms:
+            value = self.plan.evaluate(contents, term.bound)
+            value = value if term.sign > 0 else -value
+            total = value if total is None else total + value
+        return total
+
+    def size(self) -> int:
+        return sum(delta.size() for term in self.terms for delta in term.bound.values())
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The rows of an answer, and how many transactions had been delivered when it came: it reflects exactly those
+    of its source among them."""
+
+    rows: Any
+    seq: int
+
+
+@dataclass(frozen=True)
+class ViewDelta:
+    """One new state: the change of the view, and the transactions that it newly reflects."""
+
+    delta: Any
+    transactions: tuple[Transaction, ...]
