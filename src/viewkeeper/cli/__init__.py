@@ -1,0 +1,1 @@
+"""The command line: one verb per file, the same word as in the library."""

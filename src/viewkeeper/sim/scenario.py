@@ -1,0 +1,96 @@
+"""What to simulate. Everything else follows from the seed."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from viewkeeper.algorithms.registry import Algorithm, Transactions, algorithm
+from viewkeeper.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One simulated run; equal scenarios give equal runs, to the last message."""
+
+    algorithm: str
+    seed: int
+    relations: int = 3
+    updates: int = 12
+    transactions: Transactions = Transactions.SINGLE
+    sources: int | None = None
+    """by default one per relation; one in all for an algorithm that needs that; two relations each for the wrapper"""
+    multi_relation: bool = False
+    keyless: bool = False
+    self_join: bool = False
+    out_of_order: bool = False
+    whole_transactions: bool = False
+    """one site reports each global transaction in full"""
+    crossing: bool = False
+    """the parts of global transactions commit one by one, and their orders may cross"""
+    options: tuple[tuple[str, int | bool], ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        for name, least, most in (("relations", 1, 12), ("updates", 0, 100_000), ("seed", 0, 2**63)):
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise UsageError(f"--{name} {value} is out of range", f"choose from {least} to {most}")
+        if self.sources is not None and not 1 <= self.sources <= self.relations:
+            raise UsageError(
+                f"--sources {self.sources} does not fit {self.relations} relations",
+                f"choose from 1 to {self.relations}",
+            )
+        if self.transactions is not Transactions.GLOBAL:
+            for flag in ("whole_transactions", "crossing"):
+                if getattr(self, flag):
+                    raise UsageError(
+                        f"--{flag.replace('_', '-')} is about global transactions", "add --transactions global"
+                    )
+        if self.whole_transactions and (self.multi_relation or self.out_of_order or self.crossing):
+            raise UsageError(
+                "--whole-transactions does not go with --multi-relation, --out-of-order or --crossing",
+                "leave one of them out",
+            )
+        if self.multi_relation and self.out_of_order:
+            raise UsageError("--out-of-order breaks the order that --multi-relation rests on", "leave one of them out")
+
+    @property
+    def source_count(self) -> int:
+        if self.sources is not None:
+            return self.sources
+        if algorithm(self.algorithm).one_source:
+            return 1
+        return (self.relations + 1) // 2 if self.multi_relation else self.relations
+
+    def command(self) -> str:
+        """The command that repeats this run."""
+        words = [
+            f"viewkeeper simulate --algorithm {self.algorithm} --relations {self.relations} --updates {self.updates}",
+            f"--transactions {self.transactions} --seed {self.seed}",
+        ]
+        if self.sources is not None:
+            words.append(f"--sources {self.sources}")
+        for flag in ("multi_relation", "keyless", "self_join", "out_of_order", "whole_transactions", "crossing"):
+            if getattr(self, flag):
+                words.append(f"--{flag.replace('_', '-')}")
+        words += [f"--option {name}={str(value).lower()}" for name, value in self.options]
+        return " ".join(words)
+
+
+def parse_options(chosen: Algorithm, words: Iterable[str]) -> dict[str, int | bool]:
+    """`NAME=VALUE` words as options of an algorithm."""
+    options: dict[str, int | bool] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if name not in chosen.options:
+            known = ", ".join(f"{name}={default}" for name, default in chosen.options.items()) or "none"
+            raise UsageError(f"{chosen.name} has no option {name!r}", f"its options and their defaults: {known}")
+        if isinstance(chosen.options[name], bool):
+            if value not in ("true", "false"):
+                raise UsageError(
+                    f"--option {word}: {value!r} is neither true nor false", f"write --option {name}=false"
+                )
+            options[name] = value == "true"
+        elif value.isdigit():
+            options[name] = int(value)
+        else:
+            raise UsageError(f"--option {word}: {value!r} is not a whole number", f"write --option {name}=8")
+    return options

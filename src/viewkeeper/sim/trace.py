@@ -1,0 +1,119 @@
+"""A run told event by event, as the worked examples of the papers do, with the queue and the view."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from viewkeeper.messages import Change, HopQuery, Query, Transaction, ViewDelta
+
+if TYPE_CHECKING:
+    from viewkeeper.sim.warehouse import SimulatedWarehouse
+
+
+class Observer:
+    """Told of everything that happens; this one does nothing with it."""
+
+    def committed(self, transaction: Transaction) -> None: ...
+
+    def asked(self, ticket: int, query: Query) -> None: ...
+
+    def answered(self, source: str, query: Query, rows: Any) -> None: ...
+
+    def delivered(self, transaction: Transaction) -> None: ...
+
+    def answer_delivered(self, ticket: int, query: Query, rows: Any) -> None: ...
+
+    def installed(self, delta: ViewDelta, warehouse: "SimulatedWarehouse") -> None: ...
+
+    def settled(self, warehouse: "SimulatedWarehouse") -> None: ...
+
+
+class Trace(Observer):
+    """Writes numbered lines to `tell`. Transactions are called U1, U2, ... in the order in which they commit, unless
+    `names` has a name for the (source, position)."""
+
+    def __init__(self, tell: Callable[[str], None], names: Mapping[tuple[str, str], str] | None = None) -> None:
+        self._tell = tell
+        self._step = 0
+        self._names: dict[tuple[str, str], str] = dict(names or {})
+        self._queue = ""
+
+    def committed(self, transaction: Transaction) -> None:
+        name = self._names.setdefault((transaction.source, transaction.position), f"U{len(self._names) + 1}")
+        part = f"  (part of {transaction.global_id})" if transaction.global_id else ""
+        self._line(transaction.source, f"commits {name} = {describe_changes(transaction.changes)}{part}")
+
+    def asked(self, ticket: int, query: Query) -> None:
+        self._line("warehouse", f"asks {query.source}: Q{ticket} = {describe_query(query)}")
+
+    def answered(self, source: str, query: Query, rows: Any) -> None:
+        self._line(source, f"answers {describe_query(query)} = {describe_rows(rows)}")
+
+    def delivered(self, transaction: Transaction) -> None:
+        name = self._names.get((transaction.source, transaction.position), "?")
+        self._line("warehouse", f"receives {name} from {transaction.source}: {describe_changes(transaction.changes)}")
+
+    def answer_delivered(self, ticket: int, query: Query, rows: Any) -> None:
+        self._line("warehouse", f"receives A{ticket} from {query.source} = {describe_rows(rows)}")
+
+    def installed(self, delta: ViewDelta, warehouse: "SimulatedWarehouse") -> None:
+        names = [self._names.get((t.source, t.position), "?") for t in delta.transactions]
+        reflects = f" with {', '.join(names)}" if names else ""
+        self._line(
+            "warehouse", f"installs state {len(warehouse.states) - 1}{reflects}: V = {describe_rows(warehouse.view)}"
+        )
+
+    def settled(self, warehouse: "SimulatedWarehouse") -> None:
+        waiting = [
+            self._names.get((t.source, t.position), "?")
+            for update in warehouse.driver.queue.waiting
+            for t in update.transactions
+        ]
+        held = warehouse.driver.queue.held
+        queue = ", ".join(waiting) + (f" and {held} held" if held else "")
+        if queue != self._queue:
+            self._queue = queue
+            self._tell(f"{'':16}queue: {queue or 'empty'}")
+
+    def _line(self, place: str, text: str) -> None:
+        self._step += 1
+        self._tell(f"{self._step:3d}  {place:9}  {text}")
+
+
+def describe_changes(changes: tuple[Change, ...]) -> str:
+    """`insert(r2, [2, 3])`, in the Strobe paper's way."""
+    if not changes:
+        return "no change"
+    words = []
+    for change in changes:
+        verb = "insert" if change.count > 0 else "delete"
+        times = f" x{abs(change.count)}" if abs(change.count) > 1 else ""
+        words.append(f"{verb}({change.relation.split('.')[-1]}, {describe_row(change.row)}){times}")
+    return ", ".join(words)
+
+
+def describe_query(query: Query) -> str:
+    """`{[2, 3]} ⋈ r1`."""
+    inner = getattr(query, "query", query)
+    if isinstance(inner, HopQuery):
+        return f"{describe_rows(inner.delta)} ⋈ {inner.hop.operand.relation.name.split('.')[-1]}"
+    terms = []
+    for term in getattr(query, "terms", ()):
+        names = [
+            describe_rows(term.bound[o.index]) if o.index in term.bound else o.relation.name.split(".")[-1]
+            for o in query.plan.operands  # type: ignore[attr-defined]
+        ]
+        terms.append(f"{'+' if term.sign > 0 else '-'} {' ⋈ '.join(names)}")
+    return " ".join(terms).removeprefix("+ ") or "nothing"
+
+
+def describe_rows(rows: Any) -> str:
+    """`{[1, 2], 2·[3, 4], -[5, 6]}`: counts other than 1 in front."""
+    shown = []
+    for row, weight in sorted(rows.weights(), key=lambda entry: repr(entry[0])):
+        count = {1: "", -1: "-"}.get(weight, f"{weight}·")
+        shown.append(f"{count}{describe_row(row)}")
+    return "{" + ", ".join(shown) + "}"
+
+
+def describe_row(row: tuple[Any, ...]) -> str:
+    return "[" + ", ".join("NULL" if value is None else repr(value) for value in row) + "]"

@@ -1,0 +1,77 @@
+"""The simulated warehouse: a driver with its algorithm, the stored view, and every state that it has had."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from viewkeeper.algebra.joins import JoinPlan
+from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.algorithms.driver import Driver, Ticket
+from viewkeeper.algorithms.effects import Process
+from viewkeeper.algorithms.update_queue import UpdateQueue
+from viewkeeper.checker.history import State
+from viewkeeper.messages import Query, Transaction, ViewDelta, position
+from viewkeeper.sim.trace import Observer
+
+
+@dataclass
+class Messages:
+    """What went back and forth; an update that a source reports by itself is not counted."""
+
+    queries: int = 0
+    answers: int = 0
+    rows: int = 0
+
+
+class SimulatedWarehouse:
+    """Keeps MV in memory and remembers its states."""
+
+    def __init__(
+        self,
+        plan: JoinPlan,
+        queue: UpdateQueue,
+        algorithm: Process,
+        initial: MemoryZSet,
+        columns: tuple[str, ...],
+        sources: tuple[str, ...],
+        *,
+        send: Any,
+        observer: Observer,
+    ) -> None:
+        self._columns = columns
+        self._observer = observer
+        self._send = send
+        self.plan = plan
+        self.mv = initial
+        self.vector = dict.fromkeys(sources, position(0))
+        self.messages = Messages()
+        self.states = [self._state()]
+        self.driver = Driver(algorithm, queue, send=self._ask, install=self._install, read_view=lambda: self.mv)
+
+    def receive(self, transaction: Transaction) -> None:
+        self.driver.deliver(transaction)
+
+    def receive_answer(self, ticket: Ticket, query: Query, rows: MemoryZSet) -> None:
+        self.messages.answers += 1
+        self.messages.rows += rows.size()
+        self.driver.answer(ticket, rows)
+
+    @property
+    def view(self) -> MemoryZSet:
+        """The logical view: without what is stored hidden."""
+        return self.mv.keep(self._columns)
+
+    def _ask(self, ticket: Ticket, query: Query) -> None:
+        self.messages.queries += 1
+        self.messages.rows += query.size()
+        self._send(ticket, query)
+
+    def _install(self, deltas: tuple[ViewDelta, ...]) -> None:
+        for delta in deltas:
+            self.mv = self.mv + delta.delta
+            for transaction in delta.transactions:
+                self.vector[transaction.source] = max(self.vector[transaction.source], transaction.position)
+            self.states.append(self._state())
+            self._observer.installed(delta, self)
+
+    def _state(self) -> State:
+        return State(self.view, dict(self.vector))
