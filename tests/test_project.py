@@ -15,6 +15,7 @@ SCRIPTS = Path(sysconfig.get_path("scripts"))
 LAYERS = [
     "errors",
     "clock",
+    "levels",
     "sql",
     "algebra",
     "messages",

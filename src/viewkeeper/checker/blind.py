@@ -9,6 +9,7 @@ that are known so far these either find a mapping, which is then proof, or fail,
 cut has been looked at. So they are tried again as the search widens (`matching.py`), and mostly succeed at first.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from viewkeeper.checker import explain
@@ -29,11 +30,26 @@ def judge_blind(case: Case, budget: int) -> tuple[Finding, Finding, Finding]:
     matches = Matches(case, budget)
     for detour in (*_DETOURS, len(case.history.deliveries)):
         matches.explore(detour)
-        strong = _strong(case, matches)
-        complete = _complete(case, matches, strong)
+        strong, complete = _strong_and_complete(case, matches)
         if matches.done or complete.holds is not None:
             break
     return _weak(case, matches), strong, complete
+
+
+def _strong_and_complete(case: Case, matches: Matches) -> tuple[Finding, Finding]:
+    """Complete first, for it is the quicker one and implies the other."""
+    if not matches.exhausted and not all(matches.closed.values()):
+        return Finding(None), Finding(None)
+    layers = _layers(case, matches)
+    if len(layers) == len(case.shown) and case.schedule.settled in layers[-1]:
+        complete = Finding(True, _path(layers, case.schedule.settled))
+        return complete, complete
+    strong = _strong(case, matches)
+    too_few = len(case.shown) <= len(case.schedule.between(case.schedule.nothing, case.schedule.settled))
+    decided = too_few or (matches.exhausted and sum(map(len, layers)) <= matches.budget)
+    if not strong.holds or not decided:
+        return strong, Finding(None)
+    return strong, Finding(False, violation=_skipped(case, layers, strong.mapping))
 
 
 def _weak(case: Case, matches: Matches) -> Finding:
@@ -50,31 +66,28 @@ def _strong(case: Case, matches: Matches) -> Finding:
     layers: list[Layer] = []
     looks = 0
     for state, shown in enumerate(case.shown):
-        looks += len(by_size[shown])
-        if looks > matches.budget:
+        if not state:
+            layer = _least(by_size[shown])
+        elif shown == case.shown[state - 1]:
+            layer = {cut: cut for cut in layers[-1]}
+        else:
+            above = by_size[shown][bisect_left(by_size[shown], min(map(sum, layers[-1])), key=sum) :]
+            looks += len(above)
+            layer = _least(above, layers[-1])
+        if looks > matches.budget or (not layer and not matches.exhausted):
             return Finding(None)
-        layer = _least_above(layers[-1], by_size[shown]) if layers else _least(by_size[shown])
         if not layer:
-            if not matches.exhausted:
-                return Finding(None)
             return Finding(False, violation=_misplaced(case, matches, state, layers))
         layers.append(layer)
     return Finding(True, _path(layers, next(iter(layers[-1]))))
 
 
-def _least(by_size: list[Cut]) -> Layer:
+def _least(by_size: list[Cut], layer: Layer | None = None) -> Layer:
+    """The least of these cuts that lie above some cut of the layer, if there is one."""
     least: Layer = {}
     for cut in by_size:
         if not any(within(lower, cut) for lower in least):
-            least[cut] = cut
-    return least
-
-
-def _least_above(layer: Layer, by_size: list[Cut]) -> Layer:
-    least: Layer = {}
-    for cut in by_size:
-        if not any(within(lower, cut) for lower in least):
-            before = next((lower for lower in layer if within(lower, cut)), None)
+            before = cut if layer is None else next((lower for lower in layer if within(lower, cut)), None)
             if before is not None:
                 least[cut] = before
     return least
@@ -89,24 +102,19 @@ def _misplaced(case: Case, matches: Matches, state: int, layers: list[Layer]) ->
     return explain.no_source_state(case, Level.STRONG, state)
 
 
-def _complete(case: Case, matches: Matches, strong: Finding) -> Finding:
-    if not strong.holds:
-        return Finding(None)
-    schedule = case.schedule
+def _layers(case: Case, matches: Matches) -> list[Layer]:
+    """S₀, S₁, ... up to the last that is not empty, or that the budget allows."""
     layers: list[Layer] = []
     looks = 0
     for shown in case.shown:
         layer = _one_unit_above(case, layers[-1] if layers else None, matches.closed[shown])
-        looks += len(layer)
-        if not layer or looks > matches.budget:
+        if not layer:
             break
         layers.append(layer)
-    if len(layers) == len(case.shown) and schedule.settled in layers[-1]:
-        return Finding(True, _path(layers, schedule.settled))
-    too_few = len(case.shown) <= schedule.happened
-    if too_few or (matches.exhausted and looks <= matches.budget):
-        return Finding(False, violation=_skipped(case, layers, strong.mapping))
-    return Finding(None)
+        looks += len(layer)
+        if looks > matches.budget:
+            break
+    return layers
 
 
 def _one_unit_above(case: Case, layer: Layer | None, closed: Mapping[Cut, None]) -> Layer:

@@ -26,7 +26,7 @@ class Case:
     @cached_property
     def shown(self) -> tuple[Fingerprint, ...]:
         """What each state shows."""
-        return tuple(self.source_states.fingerprint(state.rows) for state in self.history.states)
+        return tuple(self.source_states.fingerprint(state.rows.weights()) for state in self.history.states)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import Row
 from viewkeeper.checker.case import Case
 from viewkeeper.checker.judgement import Reason, Violation
-from viewkeeper.checker.schedule import Cut, Unit
+from viewkeeper.checker.schedule import Cut
+from viewkeeper.checker.units import Unit
 from viewkeeper.checker.values import encode_row
 from viewkeeper.levels import Level
 from viewkeeper.messages import Position, Transaction
@@ -39,9 +40,7 @@ def no_source_state(case: Case, level: Level, state: int) -> Violation:
         message = f"state {state} shows {_listed(rows.weights())}, which no combination of source states gives"
     else:
         difference = _difference_in_words(case, state, nearest)
-        message = (
-            f"state {state} is what no combination of source states gives: next to {at(case, nearest)} {difference}"
-        )
+        message = f"no combination of source states gives state {state}: next to {at(case, nearest)} {difference}"
     return _content(case, level, state, Reason.NO_SOURCE_STATE, message, nearest)
 
 
@@ -122,7 +121,8 @@ def _named(unit: Unit) -> str:
 
 
 def _numbered(case: Case, unit: Unit) -> str:
-    places = _and([f"{member.source} at {short(member.position)}" for member in unit.members])
+    last = {member.source: member.position for member in unit.members}
+    places = _and([f"{source} at {short(position)}" for source, position in last.items()])
     if len(unit.members) > 1 or unit.members[0].global_id is not None:
         return f"{_named(unit)} ({places})"
     number = case.history.deliveries.index(unit.members[0]) + 1
@@ -146,7 +146,7 @@ def _difference_in_words(case: Case, state: int, cut: Cut) -> str:
 def _listed(weights: Iterable[tuple[Row, int]]) -> str:
     rows = list(weights)
     shown = [
-        (f"{count} × " if count > 1 else "") + json.dumps(encode_row(row), ensure_ascii=False)
+        ("" if count == 1 else f"{count} × ") + json.dumps(encode_row(row), ensure_ascii=False)
         for row, count in rows[:_FEW]
     ]
     return _and(shown + ([f"{len(rows) - _FEW} more"] if len(rows) > _FEW else [])) or "nothing"
@@ -189,8 +189,8 @@ def _nearest(case: Case, state: int) -> Cut:
         differing[row] = differing.get(row, 0) - count
     size = sum(map(abs, differing.values()))
     best, nearest = size, schedule.nothing
-    for cut, delta in case.source_states.along_serial_order(schedule.everything):
-        for row, count in delta.weights():
+    for cut, change in case.source_states.along_serial_order(schedule.everything):
+        for row, count in change:
             before = differing.get(row, 0)
             differing[row] = before + count
             size += abs(before + count) - abs(before)

@@ -8,9 +8,10 @@
      "states": [{"rows": [[[1, "x"], 1]], "vector": {"s1": "00000000000000000000"}}]}
 
 Rows come with their counts. `rows` of a relation are those before the first delivery; `deliveries` stand in the order
-in which they reached the warehouse, each source's own in commit order; the first of `states` is the initial one.
-A vector is what the run claims: the last transaction of each source that the state reflects, where a missing source, or
-a position before the first one delivered, means none. Without vectors a history can still be judged blindly.
+in which they reached the warehouse, each source's own in commit order; the first of `states` is the initial one, and a
+state with negative counts is a wrong result, not a wrong file. A vector is what the run claims: the last transaction of
+each source that the state reflects, where a missing source, or a position before the first one delivered, means none.
+Without vectors a history can still be judged blindly.
 
 Optional: `types` (else inferred from the values), `key`, `global_id` with `participants` (the sources of a global
 transaction), `vector`, `meta` (anything). Other keys are ignored. How values look in JSON is in `values.py`. Any system
@@ -125,7 +126,10 @@ class History:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Into a file, a line for each relation, delivery and state."""
-        Path(path).write_text(_pretty(self.to_json()), encoding="utf-8")
+        try:
+            Path(path).write_text(_pretty(self.to_json()), encoding="utf-8")
+        except OSError as error:
+            raise HistoryError(f"cannot write {path}: {error.strerror}", "choose a folder that is there") from error
 
 
 def _parse(text: str) -> Any:
@@ -164,7 +168,10 @@ def _read_relation(name: str, node: Node, written: list[Node]) -> HistoryRelatio
         declared = tuple(_inferred(node, column, index, initial + written) for index, column in enumerate(columns))
     key = node.optional("key")
     relation = Relation(name, node.member("source").text(), columns, declared, key.texts() if key else None)
-    return HistoryRelation(relation, _read_rows(rows, columns, declared, name))
+    weights = [(row, count.whole_number(least=1)) for row, count in _read_rows(rows, declared, name)]
+    held = HistoryRelation(relation, MemoryZSet(columns, weights))
+    check_relation(name, relation, held.rows)
+    return held
 
 
 def _inferred(node: Node, column: str, index: int, rows: list[Node]) -> str:
@@ -175,14 +182,15 @@ def _inferred(node: Node, column: str, index: int, rows: list[Node]) -> str:
     return type
 
 
-def _read_rows(node: Node, columns: tuple[str, ...], types: tuple[str, ...], of: str) -> MemoryZSet:
-    weights = []
+def _read_rows(node: Node, types: tuple[str, ...], of: str) -> list[tuple[Row, Node]]:
+    """Rows with the places of their counts, which are not 0."""
+    rows = []
     for element in node.elements():
         row, count = element.parts("row", "count")
-        if count.whole_number() < 1:
-            raise count.error("a count of at least 1")
-        weights.append((decode_row(row, types, of), count.whole_number()))
-    return MemoryZSet(columns, weights)
+        rows.append((decode_row(row, types, of), count))
+        if count.whole_number() == 0:
+            raise count.error("a count other than 0")
+    return rows
 
 
 def _read_delivery(node: Node, catalog: Mapping[str, Relation]) -> Transaction:
@@ -207,8 +215,9 @@ def _read_change(node: Node, catalog: Mapping[str, Relation]) -> Change:
 def _read_state(node: Node, view: View) -> State:
     types = tuple(column.expression.type for column in view.output)
     vector = node.optional("vector")
+    weights = [(row, count.whole_number()) for row, count in _read_rows(node.member("rows"), types, "the view")]
     return State(
-        _read_rows(node.member("rows"), view.columns, types, "the view"),
+        MemoryZSet(view.columns, weights),
         {source: position.text() for source, position in vector.items()} if vector else None,
     )
 

@@ -67,9 +67,11 @@ class Node:
     def texts(self) -> tuple[str, ...]:
         return tuple(node.text() for node in self.elements())
 
-    def whole_number(self) -> int:
+    def whole_number(self, least: int | None = None) -> int:
         if not isinstance(self.value, int) or isinstance(self.value, bool):
             raise self.error("a whole number")
+        if least is not None and self.value < least:
+            raise self.error(f"at least {least}")
         return self.value
 
     def _below(self, key: str) -> str:

@@ -1,7 +1,7 @@
 """Verdicts as data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -82,8 +82,6 @@ class Judgement:
     violations: tuple[Violation, ...] = ()
     merged_units: tuple[tuple[Transaction, ...], ...] = ()
     undecided: str = ""
-    cuts: int = field(default=0, compare=False)
-    """How many source states were looked at."""
 
     @property
     def violation(self) -> Violation | None:

@@ -4,14 +4,14 @@
 
 A cut of detour 0 is a prefix of the serial order that the deliveries suggest; most states of most runs are there.
 Others lack some of the transactions before their last one, and the detour counts those. Adding the transactions of a
-cut in serial order never lowers it, so all cuts are reached from `nothing`, each once, by growing detour: the search can
-stop as soon as it has found enough, and must have seen every cut only to say that there is no match.
+cut in serial order never lowers it, so all cuts are reached from `nothing`, each once, by growing detour: the search
+can stop as soon as it has found enough, and must have seen every cut only to say that there is no match.
 """
 
 from collections.abc import Iterator
 
 from viewkeeper.checker.case import Case
-from viewkeeper.checker.schedule import Cut
+from viewkeeper.checker.schedule import Cut, moved
 from viewkeeper.checker.source_states import Fingerprint
 
 
@@ -53,12 +53,8 @@ class Matches:
 def _cuts(case: Case) -> Iterator[tuple[int, Cut, Fingerprint]]:
     """Every cut with its detour and what the view is there, by growing detour."""
     step = case.source_states.step
-    order = case.schedule.serial_order()
-    places: list[list[int]] = [[] for _ in case.schedule.sources]
-    for place, source in enumerate(order):
-        places[source].append(place)
-    for own in places:
-        own.append(-1)  # nothing follows the last transaction of a source
+    order = case.schedule.order
+    places = [(*own, -1) for own in case.schedule.places]  # nothing follows the last transaction of a source
     waiting: list[list[tuple[Cut, int, Fingerprint]]] = [[] for _ in range(len(order) + 1)]
 
     def next_steps(cut: Cut, reached: int, fingerprint: Fingerprint) -> None:
@@ -69,14 +65,14 @@ def _cuts(case: Case) -> Iterator[tuple[int, Cut, Fingerprint]]:
                 waiting[place - size].append((cut, place, fingerprint))
 
     nothing = case.schedule.nothing
-    initial = case.source_states.fingerprint(case.source_states.initial)
+    initial = case.source_states.fingerprint(case.source_states.initial.weights())
     yield 0, nothing, initial
     next_steps(nothing, 0, initial)
     for detour, bucket in enumerate(waiting):
         while bucket:
             before, place, fingerprint = bucket.pop()
             source = order[place]
-            fingerprint += step(before, source).fingerprint
-            cut = (*before[:source], before[source] + 1, *before[source + 1 :])
+            fingerprint += step(before, source)
+            cut = moved(before, source, 1)
             yield detour, cut, fingerprint
             next_steps(cut, place + 1, fingerprint)

@@ -2,7 +2,7 @@
 
     relations     the columns have names and types, the key is among them, rows fit and have counts of at least 1
     deliveries    a source changes its own relations, its positions increase, no row is deleted that is not there
-    states        there is an initial one, and rows fit the view
+    states        there is an initial one, and rows fit the view (their counts may be anything: that is to be judged)
 
 A violation of these is a broken file (HistoryError); a violation of a level is a finding.
 """
@@ -33,6 +33,9 @@ def check_relation(name: str, relation: Relation, rows: MemoryZSet) -> None:
         if column not in relation.columns:
             raise HistoryError(f"{place}.key: expected columns of {name}, found {column}")
     _check_rows(f"{place}.rows", rows, len(relation.columns), name)
+    for row, count in rows.weights():
+        if count < 1:
+            raise HistoryError(f"{place}.rows: expected {encode_row(row)} at least once, found {count} times")
 
 
 def check_deliveries(catalog: Catalog, rows: Mapping[str, MemoryZSet], deliveries: Iterable[Transaction]) -> None:
@@ -103,8 +106,6 @@ def _apply(place: str, source: str, change: Change, catalog: Catalog, counts: di
 
 
 def _check_rows(place: str, rows: MemoryZSet, arity: int, of: str) -> None:
-    for index, (row, count) in enumerate(rows.weights()):
+    for index, (row, _) in enumerate(rows.weights()):
         if len(row) != arity:
             raise HistoryError(f"{place}[{index}]: a row of {of} has {arity} values, found {len(row)}")
-        if count < 1:
-            raise HistoryError(f"{place}[{index}]: expected a count of at least 1, found {count}")

@@ -13,7 +13,7 @@ from viewkeeper.sim.report import Report, judge
 from viewkeeper.sim.run import Setting, Simulation
 from viewkeeper.sim.scenario import Scenario
 from viewkeeper.sim.script import Schedule, parse_relation, parse_updates
-from viewkeeper.sim.trace import Trace, describe_rows
+from viewkeeper.sim.trace import Observer, Trace, describe_rows
 
 
 @dataclass(frozen=True)
@@ -39,25 +39,25 @@ class Example:
     preamble = 5
     """how many lines come before the first event of a trace"""
 
-    def play(self, tell: Callable[[str], None], algorithm: str | None = None) -> Report:
-        """Play it, telling every event; with another algorithm if one is given."""
+    def play(self, tell: Callable[[str], None], observer: Observer | None = None) -> Report:
+        """Play it, telling every event (to an observer of one's own, if one is given)."""
         parsed = [parse_relation(text) for text in self.relations]
         script, names = parse_updates(self.updates)
         for relation, _ in parsed:
             script.setdefault(relation.source, deque())
         scenario = Scenario(
-            algorithm=algorithm or self.algorithm,
+            algorithm=self.algorithm,
             seed=0,
             relations=len(parsed),
             updates=len(self.updates),
             transactions=self.transactions,
             sources=len({relation.source for relation, _ in parsed}),
             multi_relation=self.multi_relation,
-            options=self.options if algorithm is None else (),
+            options=self.options,
         )
         relations = {relation.name: relation for relation, _ in parsed}
         rows = {relation.name: content for relation, content in parsed}
-        simulation = Simulation(scenario, Setting(relations, rows, self.view, script), Trace(tell, names))
+        simulation = Simulation(scenario, Setting(relations, rows, self.view, script), observer or Trace(tell, names))
         tell(self.title)
         tell(f"V = {self.view}")
         tell(
@@ -67,7 +67,7 @@ class Example:
         )
         tell(f"initially V = {describe_rows(simulation.warehouse.view)}; algorithm: {scenario.algorithm}")
         tell("")
-        schedule = Schedule(self.schedule, names) if algorithm in (None, self.algorithm) else Schedule("", names)
+        schedule = Schedule(self.schedule, names)
         return judge(
             scenario, simulation.run(schedule.choose), command=f"viewkeeper simulate --example {self.name} --trace"
         )

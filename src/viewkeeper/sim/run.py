@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algebra.memory import MemoryZSet
@@ -19,6 +20,7 @@ from viewkeeper.sources.memory import MemorySource
 from viewkeeper.sql.decompose import decompose
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.view import View
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,17 @@ def promised_level(scenario: Scenario) -> Level:
     return chosen.out_of_order if scenario.out_of_order else chosen.levels[scenario.transactions]
 
 
+@lru_cache(maxsize=1024)
+def _parsed(sql: str, relations: tuple[Relation, ...]) -> View:
+    """Parsing costs as much as a short run, and a seed means the same view under every algorithm."""
+    return parse_view(sql, {relation.name: relation for relation in relations}, name="v")
+
+
 class Simulation:
     """A scenario set up and ready: the world around, the algorithm inside."""
 
     def __init__(self, scenario: Scenario, setting: Setting, observer: Observer) -> None:
-        view = self._view = parse_view(setting.sql, setting.relations, name="v")
+        view = self._view = _parsed(setting.sql, tuple(setting.relations.values()))
         chosen = algorithm(scenario.algorithm)
         self._setting = setting
         self._scenario = scenario

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from viewkeeper.algorithms.registry import Algorithm, Transactions, algorithm
 from viewkeeper.errors import UsageError
@@ -51,6 +52,23 @@ class Scenario:
             )
         if self.multi_relation and self.out_of_order:
             raise UsageError("--out-of-order breaks the order that --multi-relation rests on", "leave one of them out")
+
+    @classmethod
+    def varied(cls, name: str, transactions: Transactions, seed: int) -> "Scenario":
+        """A scenario for soaking: two to four relations, and by turns whatever else the algorithm serves."""
+        chosen = algorithm(name)
+        features: dict[str, Any] = {"relations": 2 + seed // 2 % 3, "self_join": seed % 5 == 0}
+        features["keyless"] = not chosen.needs_keys and seed % 3 == 1
+        if chosen.over_wrapper and seed % 4 == 3:
+            features["multi_relation"] = True
+        elif not chosen.one_source and seed % 7 == 2:
+            features["sources"] = 2
+        if transactions is Transactions.GLOBAL and not features.get("multi_relation"):
+            features["crossing"] = seed % 4 == 0
+            features["whole_transactions"] = seed % 4 == 1
+        # Fewer where each costs more: ECA's queries grow with interference, a global transaction has several parts.
+        updates = 8 if chosen.one_source or transactions is Transactions.GLOBAL else 12
+        return cls(algorithm=name, seed=seed, updates=updates, transactions=transactions, **features)
 
     @property
     def source_count(self) -> int:

@@ -4,6 +4,8 @@ Integers stay within their type, or it is an error. Decimals are exact: a result
 refused. Doubles are what the hardware makes of them.
 """
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from viewkeeper.sql import type_families as types
@@ -18,6 +20,9 @@ ARITHMETIC: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Sub: ("-", "subtract"),
     exp.Mul: ("*", "multiply"),
 }
+
+# Spark rounds to so many digits when it changes the sign of a decimal: there it computes in IEEE's DECIMAL128.
+_SIGN_PRECISION = 34
 
 
 class Arithmetic(CodeWriter):
@@ -52,7 +57,7 @@ class Arithmetic(CodeWriter):
     def numbers(self, node: exp.Expr) -> tuple[Code, Code, SqlType]:
         """The two operands of an arithmetic operator and the type in which it computes."""
         left, right = self.code(node.this), self.code(node.expression)
-        common = widest((left.type, right.type), node)
+        common = _double_if_null(widest((left.type, right.type), node))
         if common.family is Family.FLOATING:
             left, right = self.coerced(left, common), self.coerced(right, common)
         self.check_number(common, node)
@@ -68,13 +73,21 @@ class Arithmetic(CodeWriter):
         if negative and isinstance(node.this, exp.Literal) and not node.this.is_string:
             return self.constant(*number(f"-{node.this.name}"))
         operand = self.code(node.this)
+        operand = replace(operand, type=_double_if_null(operand.type))
         self.check_number(operand.type, node)
         body = "-{0}" if negative else "abs({0})"
         if operand.type.family is Family.INTEGER:
             return self.strict([operand], operand.type, lambda a: self.bounded(body.format(a), operand.type))
         if operand.type.family is Family.DECIMAL:
+            if operand.type.precision > _SIGN_PRECISION:
+                raise refusal(f"{spark_sql(node)} on {operand.type.name}")
             body = "exact.minus({0})" if negative else "exact.abs({0})"
         return self.strict([operand], operand.type, f"({body})".format)
+
+
+def _double_if_null(type: SqlType) -> SqlType:
+    """Spark's type for arithmetic on nothing but NULL."""
+    return types.DOUBLE if type.family is Family.NULL else type
 
 
 def digits_of(code: Code) -> SqlType:

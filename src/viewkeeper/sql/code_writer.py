@@ -15,7 +15,7 @@ from viewkeeper.sql import type_families as types
 from viewkeeper.sql.syntax import spark_sql
 from viewkeeper.sql.type_families import Family, SqlType, widest
 
-_NOTHING = object()
+NOT_CONSTANT = object()
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Code:
     type: SqlType
     nullable: bool = True
     atom: bool = False
-    constant: Any = _NOTHING
+    constant: Any = NOT_CONSTANT
 
     @property
     def is_constant(self) -> bool:
-        return self.constant is not _NOTHING
+        return self.constant is not NOT_CONSTANT
 
 
 def refusal(what: str, hint: str = "this expression needs the Spark engine") -> ExpressionError:

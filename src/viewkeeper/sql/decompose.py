@@ -9,8 +9,11 @@ carries what the assembly needs and, if asked for, the keys of its relations: th
 
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.render import select_of, table_of
 from viewkeeper.sql.view import Operand, OutputColumn, View
 
 
@@ -114,3 +117,44 @@ def _type(component: list[Operand], flat: str) -> str:
         if flat in operand.columns:
             return operand.relation.types[operand.columns.index(flat)]
     raise KeyError(flat)
+
+
+def maintenance_query(parts: Decomposition, target: str, given: tuple[str, ...]) -> str:
+    """The SQL of a maintenance query as the wrapper localizes it (figure 9): the local view `target` spelled out,
+    joined with the delta that has come from the `given` ones."""
+    assembly = parts.assembly
+    covered = {operand.index for operand in assembly.operands if operand.relation.name in (target, *given)}
+    renamed = {
+        column: f"delta_{column}"
+        for operand in assembly.operands
+        if operand.relation.name in given
+        for column in operand.columns
+    }
+    aliases = {
+        operand.index: f"delta_{operand.alias}" if operand.relation.name in given else operand.alias
+        for operand in assembly.operands
+    }
+    query = View(
+        name=assembly.name,
+        sql="",
+        operands=tuple(
+            Operand(place, aliases[index], assembly.operands[index].relation)
+            for place, index in enumerate(sorted(covered))
+        ),
+        conditions=tuple(c.renamed(renamed) for c in assembly.conditions if assembly.mentions(c) <= covered),
+        output=tuple(
+            OutputColumn(column.name, column.expression.renamed(renamed))
+            for column in assembly.output
+            if assembly.mentions(column.expression) <= covered
+        ),
+    )
+    local = next(
+        view for source, views in parts.local_views.items() for view in views if f"{source}.{view.name}" == target
+    )
+    tables: dict[str, exp.Expr] = {target: select_of(local).subquery()}
+    tables |= {
+        operand.relation.name: table_of(f"delta_{operand.alias}")
+        for operand in assembly.operands
+        if operand.relation.name in given
+    }
+    return select_of(query, tables).sql("spark")

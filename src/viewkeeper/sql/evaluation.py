@@ -18,7 +18,7 @@ from sqlglot import exp
 from viewkeeper.errors import ExpressionError
 from viewkeeper.sql import type_families as types
 from viewkeeper.sql.arithmetic import ARITHMETIC, Arithmetic, digits_of
-from viewkeeper.sql.code_writer import Code, refusal
+from viewkeeper.sql.code_writer import NOT_CONSTANT, Code, refusal
 from viewkeeper.sql.literals import cast_literal, like_pattern, number
 from viewkeeper.sql.row_functions import FUNCTIONS
 from viewkeeper.sql.syntax import spark_sql
@@ -66,16 +66,25 @@ def flat_name(column: exp.Expr) -> str:
 
 
 def type_of(node: exp.Expr) -> str:
-    """The Spark type of a tree, '' if it is unknown.
-
-    sqlglot's annotation fills in for what is not evaluated here, except near decimals: it does not follow Spark's rules
-    for their digits.
-    """
+    """The Spark type of a tree, '' if it is unknown: then only Spark can tell."""
     positions = {flat_name(column): 0 for column in node.find_all(exp.Column)}
     try:
         return _Compiler(positions).code(node).type.name
     except (ExpressionError, RecursionError):
-        return "" if any(_is_decimal(part) for part in node.walk()) else type_name(node.type)
+        return type_name(node.type) if _annotation_is_right(node.unnest()) else ""
+
+
+def _annotation_is_right(node: exp.Expr) -> bool:
+    """Whether sqlglot's type is Spark's: not near decimals, not for integer functions, not for dates in arithmetic."""
+    if any(_is_decimal(part) for part in node.walk()):
+        return False
+    family = sql_type(node.type).family
+    return (
+        isinstance(node, (exp.Cast, exp.Dot, exp.Bracket))
+        or family is Family.BOOLEAN
+        or (isinstance(node, exp.Div) and family is Family.FLOATING)
+        or (isinstance(node, exp.Func) and family in (Family.STRING, Family.DATE, Family.TIMESTAMP))
+    )
 
 
 def _is_decimal(node: exp.Expr) -> bool:
@@ -269,7 +278,7 @@ class _Compiler(Arithmetic):
             return replace(code, type=target)
         if target.family is Family.INTEGER and code.type.family is Family.INTEGER:
             if target.precision >= code.type.precision:
-                return replace(code, type=target)
+                return replace(code, type=target, constant=NOT_CONSTANT)
             return self.strict([code], target, lambda a: self.bounded(a, target))
         if target == types.DOUBLE and code.type.numeric:
             return self.coerced(code, target)

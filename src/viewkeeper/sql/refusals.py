@@ -109,22 +109,30 @@ _NONDETERMINISTIC_NAMES = frozenset(
 # Spark's deterministic functions that sqlglot passes through without knowing them.
 _DETERMINISTIC_NAMES = frozenset(
     {
+        "arrays_overlap",
         "bit_get",
         "bround",
         "crc32",
+        "date_part",
+        "expm1",
         "format_number",
         "hash",
         "isnotnull",
         "isnull",
+        "log1p",
         "make_date",
         "make_timestamp",
         "make_timestamp_ntz",
+        "octet_length",
         "pmod",
         "positive",
         "weekday",
         "xxhash64",
+        "zip_with",
     }
 )
+# DATE 'today' is a function in disguise.
+_MOVING_DATES = frozenset({"now", "today", "tomorrow", "yesterday"})
 
 
 def refuse_unsupported(query: exp.Expr) -> exp.Select:
@@ -219,7 +227,9 @@ def _refuse_node(node: exp.Expr) -> None:
         raise _refusal(f"{name} in SELECT", "it makes several rows of one", "unnest the column at its source", node)
     if isinstance(node, _NONDETERMINISTIC):
         assert isinstance(node, exp.Func)
-        raise _nondeterministic(node.sql_name(), node)
+        raise _nondeterministic(f"the function {node.sql_name()}", node)
+    if isinstance(node, exp.Cast) and node.this.is_string and node.this.name.strip().lower() in _MOVING_DATES:
+        raise _nondeterministic(f"the date '{node.this.name}'", node)
     if isinstance(node, exp.Anonymous):
         _refuse_function(node)
     if isinstance(node, (exp.Placeholder, exp.Parameter, exp.SessionParameter)):
@@ -231,7 +241,7 @@ def _refuse_node(node: exp.Expr) -> None:
 def _refuse_function(node: exp.Anonymous) -> None:
     name = node.name.lower()
     if name in _NONDETERMINISTIC_NAMES:
-        raise _nondeterministic(name, node)
+        raise _nondeterministic(f"the function {name}", node)
     if name not in _DETERMINISTIC_NAMES:
         raise _refusal(
             f"the function {name}",
@@ -243,7 +253,7 @@ def _refuse_function(node: exp.Anonymous) -> None:
 
 def _nondeterministic(name: str, node: exp.Expr) -> UnsupportedClause:
     return _refusal(
-        f"the function {name}",
+        name,
         "its value changes without any change at a source",
         "compare with a literal, or apply the function when reading the view",
         node,

@@ -1,0 +1,70 @@
+"""`viewkeeper check`: the level of consistency that a history reaches, and what breaks the next one.
+
+Exit code 0: judged; 1: the level asked for by --at-least is not reached; 2: the history cannot be read.
+"""
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from viewkeeper.levels import Level
+
+if TYPE_CHECKING:
+    from viewkeeper.checker.history import History
+    from viewkeeper.checker.judgement import Judgement
+
+_MARKS = {True: "✓", False: "✗", None: "?"}
+
+
+@click.command()
+@click.argument("history", type=click.Path())
+@click.option("--blind", is_flag=True, help="Search for a mapping to source states instead of trusting the vectors.")
+@click.option("--json", "as_json", is_flag=True, help="Print the judgement as one JSON object.")
+@click.option(
+    "--at-least",
+    type=click.Choice([str(level) for level in Level]),
+    help="Exit with 1 if the history does not reach this level.",
+)
+@click.pass_context
+def check(context: click.Context, history: str, blind: bool, as_json: bool, at_least: str | None) -> None:
+    """Judge which level of consistency the HISTORY of a run reaches."""
+    # Imported here so that 'viewkeeper --help' needs no SQL parser.
+    from viewkeeper.checker import judge
+    from viewkeeper.checker.history import History
+
+    run = History.load(history)
+    judgement = judge.check(run, blind=blind)
+    if as_json:
+        size = {"states": len(run.states), "transactions": len(run.deliveries)}
+        click.echo(json.dumps(judgement.to_json() | size, ensure_ascii=False))
+    else:
+        click.echo("\n".join(_report(run, judgement)))
+    if at_least is not None and judgement.level < Level[at_least.upper()]:
+        context.exit(1)
+
+
+def _report(run: "History", judgement: "Judgement") -> list[str]:
+    """The level, a line for each level, and what no serial schedule holds apart."""
+    violations = {violation.level: violation for violation in judgement.violations}
+    lines = [
+        f"{judgement.level}: {_count(run.states, 'state')} over {_count(run.deliveries, 'transaction')}, "
+        + ("matched blindly" if judgement.mode == "blind" else "as their vectors claim")
+    ]
+    told: str | None = None
+    for level, holds in judgement.verdict.items():
+        line = f"  {_MARKS[holds]} {level}"
+        if holds is None:
+            line += f": undecided, {judgement.undecided}"
+        elif not holds and violations[level].message != told:
+            told = violations[level].message
+            line += f": {told}"
+        lines.append(line)
+    for unit in judgement.merged_units:
+        ids = ", ".join(dict.fromkeys(member.global_id for member in unit if member.global_id is not None))
+        lines.append(f"  note: the parts of {ids} cross; they count as one transaction")
+    return lines
+
+
+def _count(things: tuple[object, ...], noun: str) -> str:
+    return f"{len(things)} {noun}" + ("" if len(things) == 1 else "s")

@@ -1,0 +1,135 @@
+"""Global transactions: atomic for strong and complete, crossing ones merged, incomplete ones not yet there."""
+
+import pytest
+from history_notation import written
+
+from viewkeeper.checker.judge import check
+from viewkeeper.checker.judgement import Judgement, Reason
+from viewkeeper.levels import Level
+
+PAIR = """
+    SELECT r1.a, r2.b FROM x.r1 CROSS JOIN y.r2
+    x.r1(a): 0
+    y.r2(b): 0
+"""
+
+
+def judged(text: str, *, blind: bool) -> Judgement:
+    return check(written(text), blind=blind)
+
+
+both_modes = pytest.mark.parametrize("blind", [False, True])
+
+
+@both_modes
+def test_all_parts_at_once_are_one_step(blind: bool) -> None:
+    history = f"""{PAIR}
+        x T: -r1 0, +r1 1
+        y: -r2 0, +r2 2
+        y T: -r2 2, +r2 3
+
+        0 0 @ x0 y0
+        0 2 @ x0 y1
+        1 3 @ x1 y2
+    """
+    assert judged(history, blind=blind).level is Level.COMPLETE
+
+
+@both_modes
+def test_what_stands_behind_a_part_waits_for_the_others(blind: bool) -> None:
+    """y's second transaction is shown before T: no serial schedule does that."""
+    history = f"""{PAIR}
+        y T: -r2 0, +r2 1
+        y: -r2 1, +r2 2
+        x T: -r1 0, +r1 1
+
+        0 0 @ x0 y0
+        0 2 @ x0 y2
+        1 2 @ x1 y2
+    """
+    judgement = judged(history, blind=blind)
+    assert judgement.level is Level.WEAK
+    assert judgement.violation is not None
+    assert judgement.violation.reason is Reason.SPLIT_GLOBAL_TRANSACTION
+    assert {part.global_id for part in judgement.violation.transactions} == {"T"}
+
+
+CROSSING = f"""{PAIR}
+    x T2: -r1 0, +r1 2
+    y T4: -r2 0, +r2 4
+    x: -r1 2, +r1 3
+    x T4: -r1 3, +r1 4
+    y T2: -r2 4, +r2 2
+    y: -r2 2, +r2 9
+"""
+
+
+@both_modes
+def test_crossing_transactions_are_one_unit(blind: bool) -> None:
+    """x has T2 before T4, y has T4 before T2, and x's local transaction is caught in between."""
+    judgement = judged(f"{CROSSING} 0 0 @ x0 y0\n 4 2 @ x3 y2\n 4 9 @ x3 y3", blind=blind)
+    assert judgement.level is Level.COMPLETE
+    (merged,) = judgement.merged_units
+    assert [(member.source, member.global_id) for member in merged] == [
+        ("x", "T2"),
+        ("y", "T4"),
+        ("x", None),
+        ("x", "T4"),
+        ("y", "T2"),
+    ]
+    assert len(judgement.to_json()["merged_units"][0]) == 5
+
+
+@both_modes
+def test_nothing_within_a_merged_unit_is_strong(blind: bool) -> None:
+    judgement = judged(f"{CROSSING} 0 0 @ x0 y0\n 3 4 @ x2 y1\n 4 9 @ x3 y3", blind=blind)
+    assert judgement.level is Level.WEAK
+    assert judgement.violation is not None
+    assert judgement.violation.message.endswith("that splits the global transactions T2 and T4, which cross")
+
+
+@both_modes
+def test_a_merged_unit_that_is_skipped_is_named(blind: bool) -> None:
+    judgement = judged(f"{CROSSING} 0 0 @ x0 y0\n 4 9 @ x3 y3", blind=blind)
+    assert judgement.level is Level.STRONG
+    assert judgement.violation is not None
+    assert judgement.violation.message.startswith(
+        "the source state after the global transactions T2 and T4, which cross "
+        "(x at 3 and y at 2) has no state of its own"
+    )
+
+
+INCOMPLETE = f"""{PAIR}
+    x: -r1 0, +r1 1
+    x T(x y): -r1 1, +r1 2
+    x: -r1 2, +r1 3
+    y: -r2 0, +r2 1
+"""
+
+
+@both_modes
+def test_an_incomplete_transaction_has_not_happened(blind: bool) -> None:
+    """y's part of T never arrives: T and what follows it at x are held back, and the rest can be complete."""
+    judgement = judged(f"{INCOMPLETE} 0 0 @ x0 y0\n 1 0 @ x1 y0\n 1 1 @ x1 y1", blind=blind)
+    assert judgement.level is Level.COMPLETE
+
+
+@both_modes
+def test_an_incomplete_transaction_that_is_shown_is_weak(blind: bool) -> None:
+    judgement = judged(f"{INCOMPLETE} 0 0 @ x0 y0\n 2 0 @ x2 y0\n 3 1 @ x3 y1", blind=blind)
+    assert judgement.level is Level.WEAK
+    assert judgement.violation is not None
+    assert judgement.violation.reason is Reason.INCOMPLETE_GLOBAL_TRANSACTION
+    assert judgement.violation.state == 1
+    assert judgement.violation.message.endswith("that shows global transaction T, whose part from y never arrived")
+
+
+@both_modes
+def test_a_participant_outside_the_history_is_not_missed(blind: bool) -> None:
+    history = f"""{PAIR}
+        x T(x elsewhere): -r1 0, +r1 1
+
+        0 0 @ x0 y0
+        1 0 @ x1 y0
+    """
+    assert judged(history, blind=blind).level is Level.COMPLETE

@@ -1,0 +1,169 @@
+"""The steps that are easy to get wrong, gotten wrong on purpose: the checker catches every one of them.
+
+A proof by simulation is worth what it can refute. Each mutant is a mistake that a reader of the papers could make.
+"""
+
+from typing import Any
+
+import pytest
+from seeded_runs import run
+
+from viewkeeper.algorithms import c_strobe, keyed, nested_sweep, parallel_sweep, t_strobe
+from viewkeeper.algorithms.global_order import GlobalOrder
+from viewkeeper.algorithms.registry import Transactions
+from viewkeeper.algorithms.update_queue import UpdateQueue
+from viewkeeper.messages import Change
+from viewkeeper.sim.scenario import Scenario
+from viewkeeper.sources.multi_relation import MultiRelationWrapper, _Outgoing
+
+S, L, G = Transactions.SINGLE, Transactions.LOCAL, Transactions.GLOBAL
+
+
+def no_compensation(patch):
+    patch.setattr(UpdateQueue, "interfering", lambda self, operand, *_: self.make_zset(operand.relation.columns, ()))
+
+
+def compensate_for_what_came_after_the_answer(patch):
+    true = UpdateQueue.interfering
+
+    def interfering(self, operand, update, occurrence, answer):
+        # Everything that ever comes: as if the answer had been given now and again later.
+        seen = type(answer)(answer.rows, answer.seq - 1)
+        return true(self, operand, update, occurrence, seen)
+
+    patch.setattr(UpdateQueue, "interfering", interfering)
+
+
+def compensate_only_what_still_waits(patch):
+    """For pipelined-sweep: updates in flight, or computed and not yet installed, are forgotten."""
+
+    def interfering(self, operand, update, occurrence, answer):
+        waiting = self.waiting_for(operand, answer)
+        return self._sum(operand, (u.deltas[operand.index] for u in waiting))
+
+    patch.setattr(UpdateQueue, "interfering", interfering)
+
+
+def fold_one_update_only(patch):
+    """Figure 6 read literally: of several waiting updates of R_j only one is removed and compensated."""
+
+    def waiting_for(self, operand, answer):
+        return []
+
+    patch.setattr(UpdateQueue, "waiting_for", waiting_for)
+    true = nested_sweep._foldable
+    patch.setattr(nested_sweep, "_foldable", lambda *args: true(*args)[:1])
+
+
+def fold_out_of_order(patch):
+    """Folding whatever touches R_j, though something older of the same source stays behind."""
+
+    def foldable(queue, operand, answer):
+        return [u for u in queue.waiting if u.operands == [operand.index] and u.seq <= answer.seq]
+
+    patch.setattr(nested_sweep, "_foldable", foldable)
+
+
+def multiply_weights_on_both_sides(patch):
+    true = parallel_sweep._side
+
+    def side(plan, queue, u, i, ones, component):
+        weights = dict(plan.start(i, u.deltas[i]).weights())
+        signed = ones.like(ones.columns, [(row, weights[row[1:]]) for row, _ in ones.weights()])
+        return true(plan, queue, u, i, signed, component)
+
+    patch.setattr(parallel_sweep, "_side", side)
+
+
+def keep_insert_delete_pairs(patch):
+    """T-Strobe without the removal: an insertion that the same transaction deletes is queried for all the same."""
+
+    def net(changes, view, make_zset):
+        groups: dict[bool, dict[str, list[Change]]] = {True: {}, False: {}}
+        for change in changes:
+            groups[change.count > 0].setdefault(change.relation, []).append(change)
+
+        def rows(group: dict[str, list[Change]]) -> dict[str, Any]:
+            return {
+                name: make_zset(view.relations[name].columns, ((c.row, 1) for c in changes))
+                for name, changes in group.items()
+            }
+
+        return keyed.Actions(rows(groups[False]), rows(groups[True]))
+
+    patch.setattr(t_strobe, "net_actions", net)
+
+
+def forget_pending_deletions(patch):
+    patch.setattr(t_strobe, "key_delete", lambda rows, view, action: rows)
+
+
+def key_delete_by_key_alone(patch):
+    """C-Strobe with `the same tuple` meaning the same key: a re-used key brings in the wrong version."""
+
+    def versions_at(view, events):
+        first = true(view, events)
+        return {key: (place, deletion) for key, (place, deletion) in first.items() if deletion is None}
+
+    true = c_strobe.versions_at
+    patch.setattr(c_strobe, "versions_at", versions_at)
+
+
+def let_later_transactions_pass(patch):
+    """A global transaction waits for its parts, and what stands behind one of them does not."""
+
+    def arrive(self, transaction):
+        if transaction.global_id is None:
+            return [(transaction,)]
+        self._arrived.append(transaction)
+        parts = [t for t in self._arrived if t.global_id == transaction.global_id]
+        if {t.source for t in parts} != set(transaction.participants):
+            return []
+        for part in parts:
+            self._arrived.remove(part)
+        return [tuple(parts)]
+
+    patch.setattr(GlobalOrder, "arrive", arrive)
+
+
+def answers_overtake_updates_in_the_wrapper(patch):
+    """The wrapper lets an answer go as soon as it is there."""
+
+    def base_answer(self, asked_by, rows):
+        name, ticket = asked_by
+        if name:
+            self._processors[name].answer(ticket, rows)
+        else:
+            self._outbox.appendleft(_Outgoing((ticket, rows)))
+        self._flush()
+
+    patch.setattr(MultiRelationWrapper, "base_answer", base_answer)
+
+
+MUTANTS = [
+    (no_compensation, "sweep", S, {}),
+    (compensate_for_what_came_after_the_answer, "sweep", S, {}),
+    (compensate_only_what_still_waits, "pipelined-sweep", S, {}),
+    (fold_one_update_only, "nested-sweep", S, {}),
+    (fold_out_of_order, "nested-sweep", L, {"relations": 4, "sources": 2}),
+    (multiply_weights_on_both_sides, "parallel-sweep", S, {}),
+    (keep_insert_delete_pairs, "t-strobe", L, {}),
+    (forget_pending_deletions, "t-strobe", S, {}),
+    (key_delete_by_key_alone, "c-strobe", S, {}),
+    (let_later_transactions_pass, "batched-sweep", G, {}),
+    (answers_overtake_updates_in_the_wrapper, "sweep", S, {"relations": 4, "multi_relation": True}),
+]
+
+
+@pytest.mark.parametrize(("mutate", "name", "transactions", "features"), MUTANTS)
+def test_mutant_is_caught(mutate, name, transactions, features, monkeypatch):
+    mutate(monkeypatch)
+    for seed in range(200):
+        scenario = Scenario(name, seed, transactions=transactions, updates=15, **features)
+        try:
+            caught = not run(scenario).kept_promise
+        except (KeyError, IndexError, ValueError, AssertionError):
+            caught = True
+        if caught:
+            return
+    raise AssertionError(f"{mutate.__name__} went unnoticed in 200 runs")
