@@ -4,7 +4,8 @@ Source     Zhuge, Garcia-Molina, Hammer, Widom: View Maintenance in a Warehousin
            as retold in section 3 of Agrawal et al. (1997)
 Assumes    one source that holds every relation of the view and answers a query over several of them atomically; no keys
 Reaches    strong, for single updates and source-local transactions; installs only when no query is out
-Costs      1 query per update, its size quadratic in the number of interfering updates
+Costs      1 query per update, its size quadratic in the number of interfering updates; with `share` the updates that
+           come while a query is out go as one
 
     Q_i = V⟨U_i⟩ - Σ Q_j⟨U_i⟩ over the unanswered Q_j          COLLECT = Σ A_i          UQS = ∅:  MV = MV + COLLECT
 
@@ -23,9 +24,9 @@ from viewkeeper.messages import Term, TermsQuery, Transaction, ViewDelta
 Terms = tuple[Term, ...]
 
 
-def eca(plan: JoinPlan, queue: UpdateQueue) -> Process:
+def eca(plan: JoinPlan, queue: UpdateQueue, *, share: bool = False) -> Process:
     """Upon receipt of U_i: form Q_i against the queries that are out, and send it."""
-    warehouse = _EcaWarehouse(plan, queue)
+    warehouse = _EcaWarehouse(plan, queue, share)
     while True:
         u = yield Next()
         yield from warehouse.receive(u)
@@ -47,13 +48,15 @@ def negated(terms: Terms) -> Terms:
 
 
 class _EcaWarehouse:
-    """UQS and COLLECT."""
+    """UQS and COLLECT; with `share`, also the queries that wait to be sent together."""
 
-    def __init__(self, plan: JoinPlan, queue: UpdateQueue) -> None:
+    def __init__(self, plan: JoinPlan, queue: UpdateQueue, share: bool) -> None:
         self._plan = plan
         self._queue = queue
         self._view: Terms = (Term(+1),)
         self._uqs: list[Terms] = []
+        self._share = share
+        self._held: list[Terms] = []
         self._collect = plan.no_change(queue.make_zset)
         self._reflected: list[Transaction] = []
 
@@ -69,14 +72,22 @@ class _EcaWarehouse:
         asked = tuple(term for term in query if len(term.bound) < len(self._plan.operands))
         if asked:
             self._uqs.append(asked)
-            yield Spawn(self._ask(asked))
+            if self._share and len(self._uqs) > 1:
+                self._held.append(asked)
+            else:
+                yield Spawn(self._ask([asked]))
         yield from self._install_if_quiet()
         self._queue.forget(u.rank)
 
-    def _ask(self, terms: Terms) -> Process:
+    def _ask(self, queries: list[Terms]) -> Process:
+        """Send queries as one message. One that is held counts as unanswered, so what comes meanwhile corrects it."""
+        terms = tuple(term for query in queries for term in query)
         answer = yield TermsQuery(self._plan.view.sources[0], self._plan, terms)
-        self._uqs = [other for other in self._uqs if other is not terms]
+        self._uqs = [other for other in self._uqs if not any(other is query for query in queries)]
         self._collect += answer.rows
+        if self._held:
+            held, self._held = self._held, []
+            yield Spawn(self._ask(held))
         yield from self._install_if_quiet()
 
     def _install_if_quiet(self) -> Process:

@@ -3,7 +3,7 @@
 `prepare` is the one way to an algorithm: it refuses what the algorithm cannot serve, says why, and names what would.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -54,9 +54,11 @@ class Algorithm:
     needs_keys: bool = False
     one_source: bool = False
     needs_quiet: bool = False
+    """it installs only when no query is out: never, under a stream of updates without a pause"""
     whole_global_transactions: bool = False
     over_wrapper: bool = True
     baseline: bool = False
+    """it is here to be seen failing"""
     out_of_order: Level = Level.NONE
     """what is left when answers overtake updates or are overtaken by them"""
     options: Mapping[str, int | bool] = field(default_factory=dict)
@@ -107,6 +109,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             one_source=True,
             needs_quiet=True,
             over_wrapper=False,
+            options={"share": False},
         ),
         Algorithm(
             "eca-key",
@@ -274,7 +277,7 @@ def _refuse_unfit(
 
 def serving(
     transactions: Transactions, level: Level | None, fits: Callable[[Algorithm], bool] = lambda _: True
-) -> Iterable[str]:
+) -> list[str]:
     """The algorithms that are made for a kind of transactions and reach a level, best first."""
     candidates = [
         algorithm

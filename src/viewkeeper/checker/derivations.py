@@ -1,66 +1,69 @@
-"""The derivations of a view over time, as a tree that grows where it is walked.
+"""From a changed row to the rows of the view that derive from it, at any source state.
 
     ΔR_i row ──▶ its matches in R_j ──▶ their matches in R_k ──▶ ... ──▶ a row of the view
 
-From a row of operand i the joins lead outwards (the hops of `joins.py`). Which rows of the next operand match depends
-on the rows alone, so it is found once, for the rows of all times; which of them are there depends on the source state,
-and is asked of their lifetimes on each walk. So a walk costs no more than the matches that it meets, and the joins are
-not repeated from one source state to the next.
+From operand i the joins lead outwards (the hops of `joins.py`). Here they go row by row and are remembered: how a partial
+row continues with a match does not depend on the source state, only which matches are there does. A walk that is repeated
+for the next source state looks everything up.
 """
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from viewkeeper.algebra.joins import TAG, Hop, JoinPlan
+from viewkeeper.algebra.joins import Hop, JoinPlan
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import Row
-from viewkeeper.checker.timelines import Lifetime, Timeline
+from viewkeeper.checker.timelines import Group, Timeline, Weights
 
-_LEFT, _RIGHT = f"{TAG}left", f"{TAG}right"
-"""Columns that tell, in the result of a join, which rows met."""
-
-Weights = list[tuple[Row, int]]
+_NO_MATCHES = Group()
 
 
-@dataclass(frozen=True)
+@dataclass
+class _Partial:
+    """A row over the operands joined so far: where its matches are, and what it becomes with each of them."""
+
+    matches: Group
+    longer: dict[Row, Row | None] = field(default_factory=dict)
+
+
 class _Stage:
-    """One hop, with the matches found so far: partial row -> (lifetime of the match, the longer partial row)."""
+    """One hop: σ where ( partial ⋈ R_j ) projected on what is still needed."""
 
-    hop: Hop
-    timeline: Timeline
-    columns: tuple[str, ...]
-    matches: dict[Row, list[tuple[Lifetime, Row]]] = field(default_factory=dict)
+    def __init__(self, hop: Hop, timeline: Timeline, columns: tuple[str, ...]) -> None:
+        both = columns + hop.operand.columns
+        self.operand = hop.operand.index
+        self.partials: dict[Row, _Partial] = {}
+        self._key = [columns.index(left) for left, _ in hop.on]
+        self._groups = timeline.groups(tuple(hop.operand.columns.index(right) for _, right in hop.on))
+        self._tests = [condition.compile(both) for condition in hop.where]
+        self._keep = [both.index(column) for column in hop.keep]
 
-    def find(self, partials: Weights) -> None:
-        """Find the matches of those partial rows that have not been met before."""
-        # A partial row may come several times; its matches are found once.
-        new = list(dict.fromkeys(partial for partial, _ in partials if partial not in self.matches))
-        left_places = [self.columns.index(left) for left, _ in self.hop.on]
-        right_places = tuple(self.hop.operand.columns.index(right) for _, right in self.hop.on)
-        keys = {tuple([partial[place] for place in left_places]) for partial in new}
-        candidates = [row for key in keys for row in self.timeline.matching(right_places, key)]
-        left = MemoryZSet((_LEFT, *self.columns), [((n, *partial), 1) for n, partial in enumerate(new)])
-        right = MemoryZSet((_RIGHT, *self.hop.operand.columns), [((n, *row), 1) for n, row in enumerate(candidates)])
-        joined = left.join(right, self.hop.on, self.hop.where, (_LEFT, _RIGHT, *self.hop.keep))
-        self.matches.update((partial, []) for partial in new)
-        for (from_left, from_right, *longer), _ in joined.weights():
-            lifetime = self.timeline.lifetimes[candidates[from_right]]
-            self.matches[new[from_left]].append((lifetime, tuple(longer)))
+    def meet(self, row: Row) -> _Partial:
+        """A partial row that comes for the first time. NULL never joins."""
+        key = tuple([row[place] for place in self._key])
+        group = None if None in key else self._groups.get(key)
+        partial = self.partials[row] = _Partial(group or _NO_MATCHES)
+        return partial
+
+    def join(self, row: Row, match: Row) -> Row | None:
+        """The longer partial row, or None if a condition is not true."""
+        both = row + match
+        if all(test(both) is True for test in self._tests):
+            return tuple([both[place] for place in self._keep])
+        return None
 
 
 class Derivations:
-    """What changes of one operand do to the view, at any source state."""
+    """What changes of one operand do to the view."""
 
     def __init__(self, plan: JoinPlan, operand: int, timelines: Mapping[str, Timeline]) -> None:
         self._plan = plan
         self._operand = operand
+        self._columns = plan.carried(frozenset({operand}))
         self._stages: list[_Stage] = []
-        columns = plan.carried(frozenset({operand}))
         for hop in plan.path(frozenset({operand})):
-            self._stages.append(_Stage(hop, timelines[hop.operand.relation.name], columns))
-            columns = hop.keep
-        self._columns = columns
+            self._stages.append(_Stage(hop, timelines[hop.operand.relation.name], self._columns))
+            self._columns = hop.keep
         self._finished: dict[Row, Row] = {}
 
     def starts(self, delta: MemoryZSet) -> Weights:
@@ -69,23 +72,24 @@ class Derivations:
 
     def walk(self, starts: Weights, moments: Sequence[int]) -> Weights:
         """The rows of the view that derive from partial rows, when operand j is at moments[j]; rows may repeat."""
-        partials = starts
+        rows = starts
         for stage in self._stages:
-            moment = moments[stage.hop.operand.index]
-            longer: Weights = []
-            for partial, weight in partials:
-                if partial not in stage.matches:
-                    stage.find(partials)
-                for lifetime, row in stage.matches[partial]:
-                    count = lifetime.counts[bisect_right(lifetime.moments, moment) - 1]
-                    if count:
-                        longer.append((row, weight * count))
-            if not longer:
-                return longer
-            partials = longer
-        return [(self._finished.get(partial) or self._finish(partial), weight) for partial, weight in partials]
+            moment, partials = moments[stage.operand], stage.partials
+            following: Weights = []
+            for row, weight in rows:
+                partial = partials.get(row) or stage.meet(row)
+                longer = partial.longer
+                for match, count in partial.matches.at(moment):
+                    if match not in longer:
+                        longer[match] = stage.join(row, match)
+                    if (joined := longer[match]) is not None:
+                        following.append((joined, weight * count))
+            if not following:
+                return following
+            rows = following
+        return [(self._finished.get(row) or self._finish(row), weight) for row, weight in rows]
 
-    def _finish(self, partial: Row) -> Row:
-        ((row, _),) = self._plan.finish(MemoryZSet.of(self._columns, partial)).weights()
-        self._finished[partial] = row
-        return row
+    def _finish(self, row: Row) -> Row:
+        ((output, _),) = self._plan.finish(MemoryZSet.of(self._columns, row)).weights()
+        self._finished[row] = output
+        return output

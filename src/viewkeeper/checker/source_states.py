@@ -16,10 +16,10 @@ from hashlib import blake2b
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import Row
-from viewkeeper.checker.derivations import Derivations, Weights
+from viewkeeper.checker.derivations import Derivations
 from viewkeeper.checker.history import History
 from viewkeeper.checker.schedule import Cut, Schedule, moved
-from viewkeeper.checker.timelines import Timeline
+from viewkeeper.checker.timelines import Timeline, Weights
 
 Fingerprint = int
 

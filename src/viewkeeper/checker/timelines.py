@@ -1,27 +1,46 @@
 """Rows over time: how often each row of a relation is there after k transactions of its source."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import Row
 from viewkeeper.messages import Transaction
 from viewkeeper.sql.relation import Relation
 
+Weights = list[tuple[Row, int]]
 
-@dataclass(frozen=True)
-class Lifetime:
-    """The moments at which the count of one row changes, and the count from each of them on."""
 
-    moments: list[int] = field(default_factory=lambda: [0])
-    counts: list[int] = field(default_factory=lambda: [0])
+class Group:
+    """The rows of a relation that agree in some columns, over time."""
+
+    def __init__(self) -> None:
+        self._events: list[tuple[int, Row, int]] = []
+        self._moments: list[int] = []
+        self._present: dict[int, Weights] = {}
+
+    def add(self, moment: int, row: Row, change: int) -> None:
+        """From this moment on, no earlier than any before, the row is there so many times more."""
+        self._events.append((moment, row, change))
+        self._moments.append(moment)
+
+    def at(self, moment: int) -> Weights:
+        """The rows that are there after so many transactions, with their counts."""
+        happened = bisect_right(self._moments, moment)
+        present = self._present.get(happened)
+        if present is None:
+            counts: dict[Row, int] = {}
+            for _, row, change in self._events[:happened]:
+                counts[row] = counts.get(row, 0) + change
+            present = self._present[happened] = [(row, count) for row, count in counts.items() if count]
+        return present
 
 
 class Timeline:
-    """Every row that a relation ever holds, with its lifetime; `deltas` has what each transaction changes."""
+    """A relation over time; `deltas` has what each transaction of its source changes."""
 
     def __init__(self, relation: Relation, initial: MemoryZSet, transactions: Sequence[Transaction]) -> None:
-        self.lifetimes = {row: Lifetime([0], [count]) for row, count in initial.weights()}
+        self._initial = initial
         self.deltas = [
             MemoryZSet(
                 relation.columns,
@@ -29,18 +48,15 @@ class Timeline:
             )
             for transaction in transactions
         ]
-        for moment, delta in enumerate(self.deltas, 1):
-            for row, change in delta.weights():
-                lifetime = self.lifetimes.setdefault(row, Lifetime())
-                lifetime.moments.append(moment)
-                lifetime.counts.append(lifetime.counts[-1] + change)
-        self._indexes: dict[tuple[int, ...], dict[Row, list[Row]]] = {}
+        self._groups: dict[tuple[int, ...], dict[Row, Group]] = {}
 
-    def matching(self, places: tuple[int, ...], key: Row) -> Sequence[Row]:
-        """The rows, of any time, that have the key in these columns; all of them if there are no columns."""
-        index = self._indexes.get(places)
-        if index is None:
-            index = self._indexes[places] = {}
-            for row in self.lifetimes:
-                index.setdefault(tuple([row[place] for place in places]), []).append(row)
-        return index.get(key, ())
+    def groups(self, places: tuple[int, ...]) -> dict[Row, Group]:
+        """The rows grouped by their values in these columns."""
+        groups = self._groups.get(places)
+        if groups is None:
+            groups = self._groups[places] = {}
+            for moment, delta in enumerate((self._initial, *self.deltas)):
+                for row, change in delta.weights():
+                    key = tuple([row[place] for place in places])
+                    groups.setdefault(key, Group()).add(moment, row, change)
+        return groups

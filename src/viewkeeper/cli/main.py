@@ -11,7 +11,7 @@ import click
 
 from viewkeeper.errors import ViewkeeperError
 
-VERBS = ("demo", "simulate", "check")
+VERBS = ("demo", "algorithms", "simulate", "check")
 
 
 class _Verbs(click.Group):

@@ -57,6 +57,8 @@ class Cell:
             "transactions": str(self.transactions),
             "served": served,
             "baseline": self.algorithm.baseline,
+            "needs_keys": self.algorithm.needs_keys,
+            "message_cost": self.algorithm.queries,
             "promised": str(self.promised) if served else None,
             "reached": str(self.reached) if served else None,
             "runs": len(self.levels),

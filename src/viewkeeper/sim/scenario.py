@@ -68,7 +68,8 @@ class Scenario:
             features["whole_transactions"] = seed % 4 == 1
         # Fewer where each costs more: ECA's queries grow with interference, a global transaction has several parts.
         updates = 8 if chosen.one_source or transactions is Transactions.GLOBAL else 12
-        return cls(algorithm=name, seed=seed, updates=updates, transactions=transactions, **features)
+        options = tuple((option, True) for option in ("share",) if option in chosen.options and seed % 2)
+        return cls(algorithm=name, seed=seed, updates=updates, transactions=transactions, options=options, **features)
 
     @property
     def source_count(self) -> int:
