@@ -10,7 +10,7 @@ from viewkeeper.messages import Transaction, position
 
 def order(*deliveries: str) -> list[str]:
     """Deliveries such as `x:a` or `x:T(xy)`; returns the units, members joined by +, in order."""
-    made, units, counts = GlobalOrder(), [], {}
+    made, units, counts = GlobalOrder("xyz"), [], {}
     for word in deliveries:
         source, name = word.split(":")
         counts[source] = counts.get(source, 0) + 1
@@ -39,6 +39,8 @@ names: dict[tuple[str, str], str] = {}
         # crossing orders: nothing holds T and U apart, nor what lies between them
         (["x:T(xy)", "y:U(xy)", "x:U(xy)", "y:T(xy)"], ["x:T+x:U+y:T+y:U"]),
         (["x:T(xy)", "x:a", "y:U(xy)", "y:b", "x:U(xy)", "y:T(xy)"], ["x:T+x:U+x:a+y:T+y:U+y:b"]),
+        # w has nothing to do with the view: nobody waits for it
+        (["x:T(xw)", "x:a"], ["x:T", "x:a"]),
         # never whole: everything behind it waits, other sources go on
         (["x:T(xy)", "x:a", "z:b"], ["z:b"]),
     ],

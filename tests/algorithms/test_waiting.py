@@ -40,11 +40,11 @@ def test_a_state_for_every_update(algorithm):
 def test_nested_sweep_is_forced_to_end():
     """Past its depth it goes on as sweep and leaves the rest for the next round; it stays strong."""
     states = {}
-    for depth in (1, 2, 16):
+    for depth in (1, 2, 8):
         states[depth], run = installed("nested-sweep", Storm(), depth=depth)
         report = judge(Scenario("nested-sweep", 0), run)
         assert min(report.claimed.level, report.blind.level) >= Level.STRONG
-    assert states[16] <= states[2] <= states[1] < len(UPDATES)
+    assert states[8] <= states[2] <= states[1] < len(UPDATES)
 
 
 class Alternating(Calm):

@@ -1,6 +1,7 @@
 """Random small worlds: two sources with a relation each, and what was committed in which serial order."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -53,7 +54,7 @@ class World:
         """How many transactions each source has."""
         return {source: sum(source in commit for commit in self.commits) for source in SOURCES}
 
-    def history(self, states: list[tuple[Content, dict[str, int] | None]]) -> History:
+    def history(self, states: Sequence[tuple[Content, dict[str, int] | None]]) -> History:
         """This world with the states that a warehouse showed, and the cuts that it claims for them."""
         rows = {
             name: MemoryZSet(relation.columns, self.initial[relation.source].items())

@@ -198,6 +198,10 @@ def test_levels_above_a_failed_one_keep_their_own_violation() -> None:
     ]
 
 
+def test_levels_compare_by_strength_and_print_as_words() -> None:
+    assert [str(level) for level in sorted(Level)] == ["none", "convergent", "weak", "strong", "complete"]
+
+
 # --- what a state is ---
 
 SELECTION = """

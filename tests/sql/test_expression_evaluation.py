@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from viewkeeper.errors import ExpressionError
@@ -463,5 +463,10 @@ def test_sqlite_agrees(sql: str, row: dict[str, Any]) -> None:
         query = f"SELECT {made.node.sql('sqlite')} FROM (SELECT :x AS x, :y AS y, :s AS s, :t AS t) AS r"
         [(expected,)] = database.execute(query, row)
     database.close()
-    result = value(sql, **row)
+    try:
+        result = value(sql, **row)
+    except ExpressionError as refused:
+        # NULL + NULL is a DOUBLE to Spark, which memory does not take the remainder of.
+        assume("needs the Spark engine" not in refused.hint)
+        raise
     assert (int(result) if isinstance(result, bool) else result) == expected

@@ -4,8 +4,8 @@ Source     Zhuge, Garcia-Molina, Hammer, Widom: View Maintenance in a Warehousin
            as retold in section 3 of Agrawal et al. (1997)
 Assumes    one source that holds every relation of the view and answers a query over several of them atomically; no keys
 Reaches    strong, for single updates and source-local transactions; installs only when no query is out
-Costs      1 query per update, its size quadratic in the number of interfering updates; with `share` the updates that
-           come while a query is out go as one
+Costs      1 query per update; its terms grow with the number of interfering updates, to the power n - 2 (the SWEEP
+           paper says quadratic); with `share` the updates that come while a query is out go as one
 
     Q_i = V⟨U_i⟩ - Σ Q_j⟨U_i⟩ over the unanswered Q_j          COLLECT = Σ A_i          UQS = ∅:  MV = MV + COLLECT
 

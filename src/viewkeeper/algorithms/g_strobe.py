@@ -34,15 +34,17 @@ def g_strobe(plan: JoinPlan, queue: UpdateQueue) -> Process:
 class _GlobalStrobeWarehouse(StrobeWarehouse):
     def __init__(self, plan: JoinPlan, queue: UpdateQueue) -> None:
         super().__init__(plan, queue)
-        self._missing: dict[str, set[str]] = {}
+        self._sources = frozenset(plan.view.sources)
+        self._missing: dict[str, frozenset[str]] = {}
 
     def reflects(self, update: Update) -> None:
         super().reflects(update)
         for part in update.transactions:
             if part.global_id is not None:
-                missing = self._missing.setdefault(part.global_id, set(part.participants))
-                missing.discard(part.source)
-                if not missing:
+                # A participant that has nothing to do with the view does not report, and is not waited for.
+                missing = self._missing.setdefault(part.global_id, self._sources.intersection(part.participants))
+                self._missing[part.global_id] = missing - {part.source}
+                if not self._missing[part.global_id]:
                     del self._missing[part.global_id]
 
     def may_install(self) -> bool:

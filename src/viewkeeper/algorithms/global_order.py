@@ -15,9 +15,13 @@ Unit = tuple[Transaction, ...]
 
 
 class GlobalOrder:
-    """Turns deliveries into units: whole global transactions, in an order that every source agrees with."""
+    """Turns deliveries into units: whole global transactions, in an order that every source agrees with.
 
-    def __init__(self) -> None:
+    `sources` are those of the view: a participant that has nothing to do with it does not report, and nobody waits.
+    """
+
+    def __init__(self, sources: Iterable[str]) -> None:
+        self._sources = frozenset(sources)
         self._held: dict[str, list[Transaction]] = {}
         self._arrived: list[Transaction] = []
 
@@ -69,7 +73,9 @@ class GlobalOrder:
     def _complete(self, transaction: Transaction) -> bool:
         if transaction.global_id is None:
             return True
-        return {part.source for part in self._parts(transaction)} == set(transaction.participants)
+        return {part.source for part in self._parts(transaction)} >= self._sources.intersection(
+            transaction.participants
+        )
 
     def _remove(self, unit: Iterable[Transaction]) -> None:
         for member in unit:

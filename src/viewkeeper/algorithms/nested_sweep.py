@@ -27,7 +27,7 @@ from viewkeeper.sql.view import Operand
 Deltas = dict[int, Any]
 
 
-def nested_sweep(plan: JoinPlan, queue: UpdateQueue, *, depth: int = 16) -> Process:
+def nested_sweep(plan: JoinPlan, queue: UpdateQueue, *, depth: int = 8) -> Process:
     """UpdateView: one composite view change per round, for an update and all that was folded into its sweep."""
     everything = frozenset(range(len(plan.operands)))
     while True:

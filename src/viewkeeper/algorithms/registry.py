@@ -105,7 +105,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             "eca",
             eca,
             _levels(Level.STRONG, Level.STRONG, None),
-            "1 per update, its size quadratic in the interfering updates",
+            "1 per update, its size growing with the interfering updates",
             one_source=True,
             needs_quiet=True,
             over_wrapper=False,
@@ -185,7 +185,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             nested_sweep,
             _levels(Level.STRONG, Level.STRONG, Level.WEAK),
             "at most n-1 per update, amortized",
-            options={"depth": 16},
+            options={"depth": 8},
         ),
         Algorithm(
             "batched-sweep",

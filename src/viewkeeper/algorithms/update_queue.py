@@ -12,7 +12,7 @@ touches, the operands before that one new, those behind it old.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,7 +76,7 @@ class UpdateQueue:
         self._delivered = 0
         self._ranked = 0
         self.make_zset = make_zset
-        self._order = GlobalOrder() if whole_global_transactions else None
+        self._order = GlobalOrder(view.sources) if whole_global_transactions else None
 
     @property
     def delivered(self) -> int:
@@ -130,6 +130,10 @@ class UpdateQueue:
     def waiting_for(self, operand: Operand, answer: Answer) -> list[Update]:
         """The updates of operand j that still wait and that an answer shows, in order."""
         return [u for u in self.waiting if operand.index in u.deltas and u.seq <= answer.seq]
+
+    def shown(self, answered: Mapping[str, int]) -> list[Update]:
+        """The waiting updates that answers show already; `answered` has, per source, what came before its answer."""
+        return [u for u in self.waiting if all(u.seq <= answered.get(t.source, 0) for t in u.transactions)]
 
     def events_after(self, point: Point, until: int) -> list[Change]:
         """The tuple actions behind a point of the delivery order, in what was delivered as number `until` or before."""

@@ -2,9 +2,9 @@
 
     ΔR_i row ──▶ its matches in R_j ──▶ their matches in R_k ──▶ ... ──▶ a row of the view
 
-From operand i the joins lead outwards (the hops of `joins.py`). Here they go row by row and are remembered: how a partial
-row continues with a match does not depend on the source state, only which matches are there does. A walk that is repeated
-for the next source state looks everything up.
+From operand i the joins lead outwards (the hops of `joins.py`). Here they go row by row and are remembered: how a
+partial row continues with a match does not depend on the source state, only which matches are there does. A walk that
+is repeated for the next source state looks everything up.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,11 +59,12 @@ class Derivations:
     def __init__(self, plan: JoinPlan, operand: int, timelines: Mapping[str, Timeline]) -> None:
         self._plan = plan
         self._operand = operand
-        self._columns = plan.carried(frozenset({operand}))
         self._stages: list[_Stage] = []
+        columns = plan.carried(frozenset({operand}))
         for hop in plan.path(frozenset({operand})):
-            self._stages.append(_Stage(hop, timelines[hop.operand.relation.name], self._columns))
-            self._columns = hop.keep
+            self._stages.append(_Stage(hop, timelines[hop.operand.relation.name], columns))
+            columns = hop.keep
+        self._output = [column.expression.compile(columns) for column in plan.view.output]
         self._finished: dict[Row, Row] = {}
 
     def starts(self, delta: MemoryZSet) -> Weights:
@@ -90,6 +91,6 @@ class Derivations:
         return [(self._finished.get(row) or self._finish(row), weight) for row, weight in rows]
 
     def _finish(self, row: Row) -> Row:
-        ((output, _),) = self._plan.finish(MemoryZSet.of(self._columns, row)).weights()
-        self._finished[row] = output
+        """π output; remembered, as one row is met at many source states."""
+        output = self._finished[row] = tuple([compute(row) for compute in self._output])
         return output

@@ -114,10 +114,11 @@ def short(position: Position) -> str:
 
 
 def _named(unit: Unit) -> str:
+    """A unit of which at least a part is global."""
     ids = list(dict.fromkeys(member.global_id for member in unit.members if member.global_id is not None))
     if unit.merged:
         return f"the global transactions {_and(ids)}, which cross"
-    return f"global transaction {ids[0]}" if ids else "transaction"
+    return f"global transaction {ids[0]}"
 
 
 def _numbered(case: Case, unit: Unit) -> str:

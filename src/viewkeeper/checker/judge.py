@@ -13,7 +13,7 @@ source state. Its appendix C, meant to be equivalent, puts the states as read-on
 schedule, and nothing there keeps two of them from standing next to each other.
 
 A history may end with a global transaction of which a part never arrived. A weak state may show the others; for
-convergence the last state may show them or hold them back; to the higher levels it has not happened (`schedule.py`).
+convergence the last state may show them or hold them back; to the higher levels it has not happened (`units.py`).
 """
 
 from viewkeeper.checker.blind import judge_blind
@@ -25,6 +25,9 @@ from viewkeeper.checker.judgement import LEVELS, Judgement, Mode, Violation
 from viewkeeper.checker.schedule import Cut
 from viewkeeper.levels import Level
 
+_ENOUGH_TO_EXPLAIN = 100_000
+"""Source states to look at where every verdict is known already, and only the first wrong state is wanted."""
+
 
 def check(history: History, *, blind: bool = False, budget: int = 1_000_000) -> Judgement:
     """Judge a history: by the vectors that its states claim, or blindly, by search for any mapping that fits.
@@ -32,7 +35,10 @@ def check(history: History, *, blind: bool = False, budget: int = 1_000_000) -> 
     The search looks at no more than `budget` source states; what it cannot decide with them stays undecided.
     """
     case = Case(history)
-    findings = (_convergence(case), *(judge_blind(case, budget) if blind else judge_claimed(case)))
+    convergence = _convergence(case)
+    if not convergence.holds:
+        budget = min(budget, _ENOUGH_TO_EXPLAIN)
+    findings = (convergence, *(judge_blind(case, budget) if blind else judge_claimed(case)))
     level, verdict, violations = _combined(findings)
     mapping: tuple[Cut | None, ...] = findings[level - 1].mapping if level else (None,) * len(history.states)
     return Judgement(

@@ -66,16 +66,19 @@ class SourceStates:
     def at(self, cut: Cut) -> Fingerprint:
         """The fingerprint of V(cut). It walks there, in serial order, from the cut that it was last asked for."""
         here, fingerprint = self._here
-        for source, count in enumerate(cut):
-            while here[source] > count:
-                here = moved(here, source, -1)
-                fingerprint -= self.step(here, source)
-        places = self._schedule.places
-        for _, source in sorted((place, n) for n, own in enumerate(places) for place in own[here[n] : cut[n]]):
+        for source in reversed(self._steps(cut, here)):
+            here = moved(here, source, -1)
+            fingerprint -= self.step(here, source)
+        for source in self._steps(here, cut):
             fingerprint += self.step(here, source)
             here = moved(here, source, 1)
         self._here = here, fingerprint
         return fingerprint
+
+    def _steps(self, lower: Cut, upper: Cut) -> list[int]:
+        """The sources of the transactions in `upper` that are not in `lower`, in serial order."""
+        places = enumerate(self._schedule.places)
+        return [source for _, source in sorted((place, n) for n, own in places for place in own[lower[n] : upper[n]])]
 
     # --- rows ---
 

@@ -10,6 +10,9 @@ from viewkeeper.sql.relation import Relation
 
 Weights = list[tuple[Row, int]]
 
+_REMEMBERED = 1_000_000
+"""Rows that a group keeps ready; only a join without an equality makes groups that need the bound."""
+
 
 class Group:
     """The rows of a relation that agree in some columns, over time."""
@@ -29,6 +32,8 @@ class Group:
         happened = bisect_right(self._moments, moment)
         present = self._present.get(happened)
         if present is None:
+            if len(self._present) * len(self._events) > _REMEMBERED:
+                self._present.clear()
             counts: dict[Row, int] = {}
             for _, row, change in self._events[:happened]:
                 counts[row] = counts.get(row, 0) + change

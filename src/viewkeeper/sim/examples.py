@@ -57,7 +57,9 @@ class Example:
         )
         relations = {relation.name: relation for relation, _ in parsed}
         rows = {relation.name: content for relation, content in parsed}
-        simulation = Simulation(scenario, Setting(relations, rows, self.view, script), observer or Trace(tell, names))
+        command = f"viewkeeper simulate --example {self.name} --trace"
+        setting = Setting(relations, rows, self.view, script)
+        simulation = Simulation(scenario, setting, observer or Trace(tell, names), command)
         tell(self.title)
         tell(f"V = {self.view}")
         tell(
@@ -68,9 +70,7 @@ class Example:
         tell(f"initially V = {describe_rows(simulation.warehouse.view)}; algorithm: {scenario.algorithm}")
         tell("")
         schedule = Schedule(self.schedule, names)
-        return judge(
-            scenario, simulation.run(schedule.choose), command=f"viewkeeper simulate --example {self.name} --trace"
-        )
+        return judge(scenario, simulation.run(schedule.choose), command)
 
     def expected_states(self) -> list[list[tuple[Any, ...]]]:
         """The paper's states as sorted lists of rows."""
@@ -225,7 +225,7 @@ EXAMPLES: dict[str, Example] = {
         **_FIGURE_5,  # type: ignore[arg-type]
     ),
     "sweep-recompute": Example(
-        title="The updates of figure 5 under recompute: the state in between is made of answers from different moments",
+        title="The updates of figure 5 under recompute: a state made of answers from different moments",
         algorithm="recompute",
         schedule="U1 s2> s1? s1> U2 U3 s3> s1> s2? s2> s3? s3>",
         **{**_FIGURE_5, "states": ("5 6; 5 6", "5 6")},  # type: ignore[arg-type]

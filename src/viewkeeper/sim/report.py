@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from viewkeeper.algorithms.registry import algorithm
 from viewkeeper.checker.history import History
 from viewkeeper.checker.judge import check
 from viewkeeper.checker.judgement import Judgement
@@ -57,7 +58,8 @@ class Report:
             "updates": scenario.updates,
             "transactions": str(scenario.transactions),
             "multi_relation": scenario.multi_relation,
-            "options": dict(scenario.options),
+            "options": {**algorithm(scenario.algorithm).options, **dict(scenario.options)},
+            "deliveries": len(self.history.deliveries),
             "messages": {"queries": messages.queries, "answers": messages.answers, "rows": messages.rows},
             "local_queries": self.run.local_queries,
             "queries_per_update": self.queries_per_update,
@@ -67,6 +69,7 @@ class Report:
             "verdict": self.claimed.to_json()["verdict"],
             "violation": self.claimed.violation.to_json() if self.claimed.violation else None,
             "blind": {"level": str(self.blind.level), "verdict": self.blind.to_json()["verdict"]},
+            "merged_units": len(self.claimed.merged_units),
             "kept_promise": self.kept_promise,
             "command": self.command,
         }
@@ -90,6 +93,9 @@ class Report:
             f"blind      {_called(self.blind.level)}",
             f"repeat     {self.command}",
         ]
+        if self.claimed.merged_units:
+            crossing = f"merged     {len(self.claimed.merged_units)} groups of global transactions whose orders cross"
+            lines.insert(4, f"{crossing}: no serial schedule holds them apart")
         return "\n".join(lines)
 
 

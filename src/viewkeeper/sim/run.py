@@ -81,11 +81,11 @@ def _parsed(sql: str, relations: tuple[Relation, ...]) -> View:
 class Simulation:
     """A scenario set up and ready: the world around, the algorithm inside."""
 
-    def __init__(self, scenario: Scenario, setting: Setting, observer: Observer) -> None:
+    def __init__(self, scenario: Scenario, setting: Setting, observer: Observer, command: str | None = None) -> None:
         view = self._view = _parsed(setting.sql, tuple(setting.relations.values()))
         chosen = algorithm(scenario.algorithm)
         self._setting = setting
-        self._scenario = scenario
+        self._meta = {"algorithm": scenario.algorithm, "command": command or scenario.command()}
         maintained, local_views = view, None
         if scenario.multi_relation:
             parts = decompose(view, keys=chosen.needs_keys)
@@ -140,7 +140,7 @@ class Simulation:
             rows=self._setting.rows,
             deliveries=self.world.deliveries,
             states=self.warehouse.states,
-            meta={"algorithm": self._scenario.algorithm, "command": self._scenario.command()},
+            meta=self._meta,
         )
 
 
