@@ -26,7 +26,7 @@ def position(number: int) -> Position:
 
 @dataclass(frozen=True)
 class Change:
-    """One tuple action: count +1 inserts the row, -1 deletes it."""
+    """A row and how often it was inserted (positive count) or deleted (negative)."""
 
     relation: str
     row: Row

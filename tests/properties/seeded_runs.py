@@ -26,8 +26,9 @@ def check_promise(scenario: Scenario) -> Report:
     try:
         report = run(scenario)
         kept = report.kept_promise
-    except Exception:
+    except Exception as error:
         _keep(scenario)
+        error.add_note(f"to repeat it: {scenario.command()}")
         raise
     if not kept:
         _keep(scenario)

@@ -3,16 +3,13 @@
 A proof by simulation is worth what it can refute. Each mutant is a mistake that a reader of the papers could make.
 """
 
-from typing import Any
-
 import pytest
 from seeded_runs import run
 
-from viewkeeper.algorithms import c_strobe, keyed, nested_sweep, parallel_sweep, t_strobe
+from viewkeeper.algorithms import c_strobe, nested_sweep, parallel_sweep, t_strobe, update_queue
 from viewkeeper.algorithms.global_order import GlobalOrder
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.algorithms.update_queue import UpdateQueue
-from viewkeeper.messages import Change
 from viewkeeper.sim.scenario import Scenario
 from viewkeeper.sources.multi_relation import MultiRelationWrapper, _Outgoing
 
@@ -23,11 +20,10 @@ def no_compensation(patch):
     patch.setattr(UpdateQueue, "interfering", lambda self, operand, *_: self.make_zset(operand.relation.columns, ()))
 
 
-def compensate_for_what_came_after_the_answer(patch):
+def forget_what_came_last_before_the_answer(patch):
     true = UpdateQueue.interfering
 
     def interfering(self, operand, update, occurrence, answer):
-        # Everything that ever comes: as if the answer had been given now and again later.
         seen = type(answer)(answer.rows, answer.seq - 1)
         return true(self, operand, update, occurrence, seen)
 
@@ -39,7 +35,7 @@ def compensate_only_what_still_waits(patch):
 
     def interfering(self, operand, update, occurrence, answer):
         waiting = self.waiting_for(operand, answer)
-        return self._sum(operand, (u.deltas[operand.index] for u in waiting))
+        return self._sum(operand, [u.deltas[operand.index] for u in waiting])
 
     patch.setattr(UpdateQueue, "interfering", interfering)
 
@@ -77,21 +73,7 @@ def multiply_weights_on_both_sides(patch):
 
 def keep_insert_delete_pairs(patch):
     """T-Strobe without the removal: an insertion that the same transaction deletes is queried for all the same."""
-
-    def net(changes, view, make_zset):
-        groups: dict[bool, dict[str, list[Change]]] = {True: {}, False: {}}
-        for change in changes:
-            groups[change.count > 0].setdefault(change.relation, []).append(change)
-
-        def rows(group: dict[str, list[Change]]) -> dict[str, Any]:
-            return {
-                name: make_zset(view.relations[name].columns, ((c.row, 1) for c in changes))
-                for name, changes in group.items()
-            }
-
-        return keyed.Actions(rows(groups[False]), rows(groups[True]))
-
-    patch.setattr(t_strobe, "net_actions", net)
+    patch.setattr(update_queue, "net", list)
 
 
 def forget_pending_deletions(patch):
@@ -115,13 +97,9 @@ def let_later_transactions_pass(patch):
     def arrive(self, transaction):
         if transaction.global_id is None:
             return [(transaction,)]
-        self._arrived.append(transaction)
-        parts = [t for t in self._arrived if t.global_id == transaction.global_id]
-        if {t.source for t in parts} != set(transaction.participants):
-            return []
-        for part in parts:
-            self._arrived.remove(part)
-        return [tuple(parts)]
+        parts = self._parts.setdefault(transaction.global_id, [])
+        parts.append(transaction)
+        return [tuple(parts)] if self._complete(transaction) else []
 
     patch.setattr(GlobalOrder, "arrive", arrive)
 
@@ -142,7 +120,7 @@ def answers_overtake_updates_in_the_wrapper(patch):
 
 MUTANTS = [
     (no_compensation, "sweep", S, {}),
-    (compensate_for_what_came_after_the_answer, "sweep", S, {}),
+    (forget_what_came_last_before_the_answer, "sweep", S, {}),
     (compensate_only_what_still_waits, "pipelined-sweep", S, {}),
     (fold_one_update_only, "nested-sweep", S, {}),
     (fold_out_of_order, "nested-sweep", L, {"relations": 4, "sources": 2}),
@@ -160,10 +138,6 @@ def test_mutant_is_caught(mutate, name, transactions, features, monkeypatch):
     mutate(monkeypatch)
     for seed in range(200):
         scenario = Scenario(name, seed, transactions=transactions, updates=15, **features)
-        try:
-            caught = not run(scenario).kept_promise
-        except (KeyError, IndexError, ValueError, AssertionError):
-            caught = True
-        if caught:
+        if not run(scenario).kept_promise:
             return
     raise AssertionError(f"{mutate.__name__} went unnoticed in 200 runs")

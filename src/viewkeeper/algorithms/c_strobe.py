@@ -24,9 +24,9 @@ from viewkeeper.algorithms.keyed import (
     Bound,
     Insert,
     apply_actions,
-    net_actions,
     single_actions,
     source_evaluate,
+    split_actions,
 )
 from viewkeeper.algorithms.update_queue import Point, UpdateQueue
 from viewkeeper.messages import Change, ViewDelta
@@ -40,18 +40,16 @@ Versions = dict[tuple[str, tuple[Any, ...]], tuple[int, Change | None]]
 """(relation, key) -> the place of the first event on it in the window, and that event if it is a deletion"""
 
 
-def c_strobe(plan: JoinPlan, queue: UpdateQueue, *, grouped: bool = True) -> Process:
-    """Process each update in order of arrival."""
+def c_strobe(plan: JoinPlan, queue: UpdateQueue, *, grouped: bool = True, apart: bool = False) -> Process:
+    """Process each update in order of arrival; `apart` takes transactions apart into their actions."""
     complete = CompleteAnswers(plan, queue, grouped)
     while True:
         u = yield Next()
         changes = u.changes
-        for place, action in single_actions(changes, plan.view):
-            actions = net_actions(action, plan.view, queue.make_zset)
+        for place, piece in single_actions(changes, apart=apart):
+            actions = split_actions(piece, plan.view, queue.make_zset)
             reflected = u.transactions if place == len(changes) - 1 else ()
             yield from install_complete(plan, complete, actions, (u.seq, place), reflected)
-        if not changes:
-            yield Install(ViewDelta(plan.no_change(queue.make_zset), u.transactions))
         queue.forget(u.rank)
 
 

@@ -15,7 +15,7 @@ and the relations that it inserted into see each other's new rows.
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algorithms.c_strobe import CompleteAnswers, install_complete
 from viewkeeper.algorithms.effects import Next, Process
-from viewkeeper.algorithms.keyed import net_actions
+from viewkeeper.algorithms.keyed import split_actions
 from viewkeeper.algorithms.update_queue import UpdateQueue
 
 
@@ -24,6 +24,6 @@ def c_t_strobe(plan: JoinPlan, queue: UpdateQueue, *, grouped: bool = True) -> P
     complete = CompleteAnswers(plan, queue, grouped)
     while True:
         u = yield Next()
-        actions = net_actions(u.changes, plan.view, queue.make_zset)
+        actions = split_actions(u.changes, plan.view, queue.make_zset)
         yield from install_complete(plan, complete, actions, u.end, u.transactions)
         queue.forget(u.rank)

@@ -11,7 +11,7 @@ Costs      n - 1 queries per insertion, none per deletion
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algorithms.effects import Install, Join, Next, Process, ReadView, Spawn
-from viewkeeper.algorithms.keyed import Actions, key_delete, net_actions, source_evaluate
+from viewkeeper.algorithms.keyed import Actions, key_delete, source_evaluate, split_actions
 from viewkeeper.algorithms.update_queue import UpdateQueue
 from viewkeeper.messages import Transaction, ViewDelta
 
@@ -20,7 +20,7 @@ def conventional(plan: JoinPlan, queue: UpdateQueue) -> Process:
     """Every update as soon as it comes, with no regard for what else is going on."""
     while True:
         u = yield Next()
-        yield Spawn(_maintain(plan, queue, u.transactions, net_actions(u.changes, plan.view, queue.make_zset)))
+        yield Spawn(_maintain(plan, queue, u.transactions, split_actions(u.changes, plan.view, queue.make_zset)))
         queue.forget(u.rank)
 
 

@@ -37,26 +37,31 @@ class Driver:
         self._hungry: deque[tuple[Process, Next | NextBatch]] = deque()
         self._joining: list[tuple[Process, Join]] = []
         self._handles: dict[Process, Handle] = {}
+        self._failure: Exception | None = None
         self._ready: deque[tuple[Process, Any]] = deque([(algorithm, None)])
         self._run()
 
-    @property
-    def unanswered(self) -> int:
-        """How many queries are out."""
-        return len(self._asking)
-
     def deliver(self, transaction: Transaction) -> None:
         """A transaction arrives at the warehouse."""
+        self._refuse_if_failed()
         self.queue.append(transaction)
         self._run()
 
     def answer(self, ticket: Ticket, rows: Any) -> None:
         """The answer to a query arrives at the warehouse."""
+        self._refuse_if_failed()
         process = self._asking.pop(ticket, None)
         if process is None:
             raise ProtocolError(f"an answer came for query {ticket}, which is not out", "a source answered twice")
         self._ready.append((process, Answer(rows, self.queue.delivered)))
         self._run()
+
+    def _refuse_if_failed(self) -> None:
+        if self._failure is not None:
+            raise ProtocolError(
+                f"{self.queue.view.name} is no longer maintained, since: {self._failure}",
+                "mend the cause and start again",
+            ) from self._failure
 
     def _run(self) -> None:
         """Resume processes until each of them waits for something from outside."""
@@ -74,6 +79,10 @@ class Driver:
         except StopIteration as end:
             self._ended(process, end.value)
             return
+        except Exception as failure:
+            # The generator is finished: going on would leave the view behind without a word.
+            self._failure = failure
+            raise
         match effect:
             case Next() | NextBatch():
                 self._hungry.append((process, effect))

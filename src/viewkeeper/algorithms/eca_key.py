@@ -17,7 +17,7 @@ from typing import Any
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algorithms.effects import Install, Next, Process, ReadView, Spawn
-from viewkeeper.algorithms.keyed import Action, Actions, Insert, apply_actions, net_actions
+from viewkeeper.algorithms.keyed import Action, Actions, Insert, apply_actions, split_actions
 from viewkeeper.algorithms.update_queue import UpdateQueue
 from viewkeeper.messages import Term, TermsQuery, Transaction, ViewDelta
 
@@ -27,7 +27,7 @@ def eca_key(plan: JoinPlan, queue: UpdateQueue) -> Process:
     warehouse = _EcaKeyWarehouse(plan, queue)
     while True:
         u = yield Next()
-        yield from warehouse.receive(u.transactions, net_actions(u.changes, plan.view, queue.make_zset))
+        yield from warehouse.receive(u.transactions, split_actions(u.changes, plan.view, queue.make_zset))
         queue.forget(u.rank)
 
 

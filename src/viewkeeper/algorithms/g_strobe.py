@@ -16,7 +16,7 @@ restore that order before the algorithm sees them (`sources/sequencer.py`).
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algorithms.effects import Next, Process
-from viewkeeper.algorithms.keyed import net_actions
+from viewkeeper.algorithms.keyed import split_actions
 from viewkeeper.algorithms.t_strobe import StrobeWarehouse
 from viewkeeper.algorithms.update_queue import Update, UpdateQueue
 
@@ -27,7 +27,7 @@ def g_strobe(plan: JoinPlan, queue: UpdateQueue) -> Process:
     while True:
         u = yield Next()
         warehouse.reflects(u)
-        yield from warehouse.process(net_actions(u.changes, plan.view, queue.make_zset))
+        yield from warehouse.process(split_actions(u.changes, plan.view, queue.make_zset))
         yield from warehouse.install_if_quiet()
 
 

@@ -7,7 +7,8 @@ Parts whose orders cross (x: T, U and y: U, T) would wait for each other. No ser
 apart, so they become one unit, together with what lies between them.
 """
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 
 from viewkeeper.messages import Transaction
 
@@ -22,62 +23,72 @@ class GlobalOrder:
 
     def __init__(self, sources: Iterable[str]) -> None:
         self._sources = frozenset(sources)
-        self._held: dict[str, list[Transaction]] = {}
-        self._arrived: list[Transaction] = []
+        self._held: dict[str, deque[Transaction]] = {source: deque() for source in self._sources}
+        self._parts: dict[str, list[Transaction]] = {}
+        self._arrival: dict[int, int] = {}
+        self._arrived = 0
 
     def arrive(self, transaction: Transaction) -> list[Unit]:
         """What can be taken now that this transaction is here, in order."""
-        if transaction.global_id is None and not self._arrived:
+        held = self._held.setdefault(transaction.source, deque())
+        if transaction.global_id is None and not held:
             return [(transaction,)]
-        self._held.setdefault(transaction.source, []).append(transaction)
-        self._arrived.append(transaction)
-        units: list[Unit] = []
-        for waiting in list(self._arrived):
-            if waiting in self._arrived:
-                units += self._release(waiting)
-        return units
+        self._arrived += 1
+        self._arrival[id(transaction)] = self._arrived
+        held.append(transaction)
+        if transaction.global_id is not None:
+            self._parts.setdefault(transaction.global_id, []).append(transaction)
+            if self._complete(transaction):
+                return list(self._release())
+        return []
 
-    def _release(self, transaction: Transaction) -> list[Unit]:
-        """The transaction with all it waits for, or nothing if some part has not arrived."""
-        needed = self._behind(transaction)
-        if not all(self._complete(member) for member in needed):
-            return []
-        units: list[Unit] = []
-        while needed:
-            # Whatever needs the fewest others stands first; members of a cycle need the same ones, and go together.
-            unit = min((self._behind(member) for member in needed), key=lambda group: (len(group), group[-1].position))
-            units.append(tuple(unit))
-            needed = [member for member in needed if member not in unit]
-            self._remove(unit)
-        return units
+    def _release(self) -> Iterator[Unit]:
+        """A transaction became whole: take what is first everywhere, and cycles of those that wait for each other."""
+        while unit := self._first_everywhere() or self._cycle():
+            for member in unit:
+                self._held[member.source].remove(member)
+                del self._arrival[id(member)]
+                self._parts.pop(member.global_id or "", None)
+            yield unit
 
-    def _behind(self, transaction: Transaction) -> list[Transaction]:
+    def _first_everywhere(self) -> Unit | None:
+        """Of the units that stand first at each of their sources, the one that was complete first."""
+        heads = {id(queue[0]) for queue in self._held.values() if queue}
+        firsts = [self._unit(queue[0]) for queue in self._held.values() if queue and self._complete(queue[0])]
+        ready = [unit for unit in firsts if all(id(part) in heads for part in unit)]
+        return min(ready, key=self._last_arrival, default=None)
+
+    def _cycle(self) -> Unit | None:
+        """The fewest transactions that wait for nothing but each other, if they are whole."""
+        closures = [self._behind(queue[0]) for queue in self._held.values() if queue]
+        whole = [closure for closure in closures if all(map(self._complete, closure))]
+        return min(whole, key=lambda closure: (len(closure), self._last_arrival(closure)), default=None)
+
+    def _behind(self, transaction: Transaction) -> Unit:
         """The transaction, its other parts, and everything that stands before one of them, in order of arrival."""
-        found: set[int] = set()
+        found: dict[int, Transaction] = {}
         frontier = [transaction]
         while frontier:
             member = frontier.pop()
-            if id(member) in found:
-                continue
-            found.add(id(member))
-            queue = self._held[member.source]
-            frontier += queue[: queue.index(member)]
-            frontier += self._parts(member)
-        return [member for member in self._arrived if id(member) in found]
+            if id(member) not in found:
+                found[id(member)] = member
+                frontier += self._unit(member)
+                for earlier in self._held[member.source]:
+                    if earlier is member:
+                        break
+                    frontier.append(earlier)
+        return tuple(sorted(found.values(), key=lambda member: self._arrival[id(member)]))
 
-    def _parts(self, transaction: Transaction) -> list[Transaction]:
+    def _unit(self, transaction: Transaction) -> Unit:
         if transaction.global_id is None:
-            return [transaction]
-        return [member for member in self._arrived if member.global_id == transaction.global_id]
+            return (transaction,)
+        return tuple(self._parts[transaction.global_id])
 
     def _complete(self, transaction: Transaction) -> bool:
-        if transaction.global_id is None:
-            return True
-        return {part.source for part in self._parts(transaction)} >= self._sources.intersection(
-            transaction.participants
-        )
+        missing = self._sources.intersection(transaction.participants) - {
+            part.source for part in self._unit(transaction)
+        }
+        return transaction.global_id is None or not missing
 
-    def _remove(self, unit: Iterable[Transaction]) -> None:
-        for member in unit:
-            self._held[member.source].remove(member)
-            self._arrived.remove(member)
+    def _last_arrival(self, unit: Unit) -> int:
+        return max(self._arrival[id(member)] for member in unit)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from viewkeeper.algebra.joins import JoinPlan
-from viewkeeper.algebra.zset import On
+from viewkeeper.algebra.zset import On, Row
 from viewkeeper.algorithms.effects import Process
 from viewkeeper.algorithms.update_queue import MakeZSet
 from viewkeeper.messages import Change, HopQuery
@@ -125,53 +125,31 @@ class Actions:
         ]
 
 
-def net_actions(changes: Iterable[Change], view: View, make_zset: MakeZSet) -> Actions:
-    """The actions of a transaction without what it inserted and deleted again.
+def split_actions(changes: Iterable[Change], view: View, make_zset: MakeZSet) -> Actions:
+    """Net changes as deletions and insertions.
 
-    T-Strobe's removal of such pairs: per key there remains the version that was there before, deleted, and the one
-    that is there afterwards, inserted.
+    That they are net is T-Strobe's removal of what a transaction inserted and deleted again: such an insertion would be
+    queried for, and nothing would take its rows away any more.
     """
-    last: dict[tuple[str, tuple[Any, ...]], Change] = {}
-    deletes: dict[str, list[Change]] = {}
+    groups: dict[bool, dict[str, list[Row]]] = {True: {}, False: {}}
     for change in changes:
-        relation = view.relations.get(change.relation)
-        if relation is None:
-            continue
-        key = (change.relation, relation.key_of(change.row))
-        if change.count > 0:
-            last[key] = change
-        elif last.pop(key, None) is None:
-            deletes.setdefault(change.relation, []).append(change)
-    inserts: dict[str, list[Change]] = {}
-    for (name, _), change in last.items():
-        inserts.setdefault(name, []).append(change)
+        groups[change.count > 0].setdefault(change.relation, []).append(change.row)
 
-    def rows(groups: dict[str, list[Change]]) -> dict[str, Any]:
+    def zsets(rows_of: dict[str, list[Row]]) -> dict[str, Any]:
         return {
-            name: make_zset(view.relations[name].columns, ((change.row, 1) for change in group))
-            for name, group in groups.items()
+            name: make_zset(view.relations[name].columns, ((row, 1) for row in rows)) for name, rows in rows_of.items()
         }
 
-    return Actions(rows(deletes), rows(inserts))
+    return Actions(zsets(groups[False]), zsets(groups[True]))
 
 
-def single_actions(changes: list[Change], view: View) -> Iterator[tuple[int, list[Change]]]:
-    """The tuple actions one by one, each with the place of its last change.
+def single_actions(changes: list[Change], *, apart: bool) -> Iterator[tuple[int, list[Change]]]:
+    """The changes of an update as an algorithm without transactions sees them, each piece with the place of its last.
 
-    A modification, the deletion of a row followed at once by an insertion under the same key, is one action: its two
-    halves belong to one moment.
+    Where updates are single there is one piece: a modification is a deletion and an insertion of one moment. Where
+    transactions are taken `apart`, every action is a piece.
     """
-    index = 0
-    while index < len(changes):
-        one, *rest = changes[index : index + 2]
-        relation = view.relations.get(one.relation)
-        modified = (
-            rest
-            and relation is not None
-            and one.count < 0 < rest[0].count
-            and rest[0].relation == one.relation
-            and relation.key_of(one.row) == relation.key_of(rest[0].row)
-        )
-        taken = [one, *rest] if modified else [one]
-        index += len(taken)
-        yield index - 1, taken
+    if not apart or not changes:
+        yield len(changes) - 1, changes
+    else:
+        yield from ((place, [change]) for place, change in enumerate(changes))

@@ -22,8 +22,8 @@ from viewkeeper.algorithms.keyed import (
     KeyDelete,
     apply_actions,
     key_delete,
-    net_actions,
     source_evaluate,
+    split_actions,
 )
 from viewkeeper.algorithms.update_queue import Update, UpdateQueue
 from viewkeeper.messages import ViewDelta
@@ -70,7 +70,7 @@ class _PeriodicStrobe:
     def process(self, u: Update) -> Process:
         """As T-Strobe: deletions to AL and to every pending(Q), a query for the insertions."""
         self.updates.append(u)
-        actions = net_actions(u.changes, self._plan.view, self._queue.make_zset)
+        actions = split_actions(u.changes, self._plan.view, self._queue.make_zset)
         for deletion in actions.key_deletes():
             self._al.append(deletion)
             for query in self._queries:

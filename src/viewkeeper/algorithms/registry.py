@@ -53,6 +53,8 @@ class Algorithm:
     queries: str
     needs_keys: bool = False
     one_source: bool = False
+    knows_transactions: bool = True
+    """if not, it takes transactions apart into their actions"""
     needs_quiet: bool = False
     """it installs only when no query is out: never, under a stream of updates without a pause"""
     whole_global_transactions: bool = False
@@ -127,6 +129,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             strobe,
             _levels(Level.STRONG, Level.CONVERGENT, Level.CONVERGENT),
             "n-1 per insertion, 0 per deletion",
+            knows_transactions=False,
             needs_keys=True,
             needs_quiet=True,
             over_wrapper=False,
@@ -155,8 +158,10 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             c_strobe,
             _levels(Level.COMPLETE, Level.CONVERGENT, Level.CONVERGENT),
             "n-1 per insertion, 0 per deletion, and up to Σ (n-1)!/(n-1-k)! compensating ones",
+            knows_transactions=False,
             needs_keys=True,
             over_wrapper=False,
+            out_of_order=Level.CONVERGENT,
             options={"grouped": True},
         ),
         Algorithm(
@@ -165,6 +170,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             _levels(Level.COMPLETE, Level.COMPLETE, Level.WEAK),
             "as c-strobe, per relation that the transaction inserts into",
             needs_keys=True,
+            out_of_order=Level.CONVERGENT,
             options={"grouped": True},
         ),
         Algorithm(
@@ -173,6 +179,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             _levels(Level.STRONG, Level.STRONG, Level.WEAK),
             "between t-strobe and c-t-strobe",
             needs_keys=True,
+            out_of_order=Level.CONVERGENT,
             options={"period": 8, "grouped": True},
         ),
         Algorithm("sweep", sweep, _SWEEPS, "n-1 per update"),
@@ -234,44 +241,45 @@ def prepare(
             )
     plan = JoinPlan(chosen.stored_view(view))
     queue = UpdateQueue(plan.view, whole_global_transactions=chosen.whole_global_transactions)
-    return plan, queue, chosen.start(plan, queue, **{**chosen.options, **(options or {})})
+    settings = {**chosen.options, **(options or {})}
+    if not chosen.knows_transactions:
+        settings["apart"] = transactions is not Transactions.SINGLE
+    return plan, queue, chosen.start(plan, queue, **settings)
 
 
 def _refuse_unfit(
     chosen: Algorithm, view: View, transactions: Transactions, level: Level | None, wrapped: bool
 ) -> None:
-    def refuse(reason: str, fits: Callable[[Algorithm], bool], other_way: str = "") -> AlgorithmRefused:
-        names = serving(transactions, level, lambda other: other is not chosen and fits(other))
+    def fits(other: Algorithm) -> bool:
+        return (
+            not (other.needs_keys and view.keyless)
+            and not (other.one_source and len(view.sources) > 1)
+            and not (wrapped and not other.over_wrapper)
+        )
+
+    def refuse(reason: str, other_way: str = "") -> AlgorithmRefused:
+        names = serving(transactions, level, fits)
         hint = f"use {' or '.join(names)}" if names else "no algorithm does"
         return AlgorithmRefused(f"{chosen.name} cannot maintain {view.name}: {reason}", hint + other_way)
 
     if chosen.needs_keys and view.keyless:
         raise refuse(
             f"it works on keys, and no key is declared for {', '.join(view.keyless)}",
-            lambda other: not other.needs_keys and not other.one_source,
             ", or declare the key at the source",
         )
     if chosen.one_source and len(view.sources) > 1:
-        raise refuse(
-            f"it asks one source for everything, and the relations are at {', '.join(view.sources)}",
-            lambda other: not other.one_source,
-        )
+        raise refuse(f"it asks one source for everything, and the relations are at {', '.join(view.sources)}")
     if wrapped and not chosen.over_wrapper:
-        reason = (
+        raise refuse(
             "it needs the relations themselves at its one source, not local views"
             if chosen.one_source
             else "it takes one tuple action at a time, and an update of a relation becomes several rows of a local view"
         )
-        raise refuse(reason, lambda other: other.over_wrapper)
     if transactions not in chosen.levels:
-        raise refuse(
-            f"it does not serve {transactions} transactions: they span sources",
-            lambda other: transactions in other.levels,
-        )
+        raise refuse(f"it does not serve {transactions} transactions: they span sources")
     if level is not None and chosen.levels[transactions] < level:
         raise refuse(
-            f"it reaches {chosen.levels[transactions]} consistency for {transactions} transactions, not {level}",
-            lambda other: not (view.keyless and other.needs_keys) and not other.one_source,
+            f"it reaches {chosen.levels[transactions]} consistency for {transactions} transactions, not {level}"
         )
 
 

@@ -15,22 +15,19 @@ That is right: the second insertion has a query of its own, which brings that ve
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algorithms.effects import Next, Process
-from viewkeeper.algorithms.keyed import net_actions, single_actions
+from viewkeeper.algorithms.keyed import single_actions, split_actions
 from viewkeeper.algorithms.t_strobe import StrobeWarehouse
 from viewkeeper.algorithms.update_queue import UpdateQueue
 
 
-def strobe(plan: JoinPlan, queue: UpdateQueue) -> Process:
-    """Upon receipt of update U, action by action."""
+def strobe(plan: JoinPlan, queue: UpdateQueue, *, apart: bool = False) -> Process:
+    """Upon receipt of update U; `apart` takes transactions apart into their actions."""
     warehouse = StrobeWarehouse(plan, queue)
     while True:
         u = yield Next()
         changes = u.changes
-        for place, action in single_actions(changes, plan.view):
+        for place, piece in single_actions(changes, apart=apart):
             if place == len(changes) - 1:
                 warehouse.reflects(u)
-            yield from warehouse.process(net_actions(action, plan.view, queue.make_zset))
-            yield from warehouse.install_if_quiet()
-        if not changes:
-            warehouse.reflects(u)
+            yield from warehouse.process(split_actions(piece, plan.view, queue.make_zset))
             yield from warehouse.install_if_quiet()

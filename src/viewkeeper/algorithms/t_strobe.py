@@ -24,20 +24,20 @@ from viewkeeper.algorithms.keyed import (
     KeyDelete,
     apply_actions,
     key_delete,
-    net_actions,
     source_evaluate,
+    split_actions,
 )
 from viewkeeper.algorithms.update_queue import Update, UpdateQueue
 from viewkeeper.messages import Transaction, ViewDelta
 
 
 def t_strobe(plan: JoinPlan, queue: UpdateQueue) -> Process:
-    """Upon receipt of UL(T): remove insert/delete pairs, add deletions to AL, query for the insertions."""
+    """Upon receipt of UL(T), whose changes are net: add deletions to AL, query for the insertions."""
     strobe = StrobeWarehouse(plan, queue)
     while True:
         u = yield Next()
         strobe.reflects(u)
-        yield from strobe.process(net_actions(u.changes, plan.view, queue.make_zset))
+        yield from strobe.process(split_actions(u.changes, plan.view, queue.make_zset))
         yield from strobe.install_if_quiet()
 
 

@@ -9,6 +9,9 @@ that the view follows.
 whether w still waits, is being computed or is done: an update is kept until no older one is in progress. The occurrence
 in the pair is for self-joins and for transactions over several relations: such an update is swept once per operand it
 touches, the operands before that one new, those behind it old.
+
+A transaction is a Z-set per relation: what it did to a row and undid again is no change, and the order within it means
+nothing. `net` puts it so, deletions first.
 """
 
 from collections import deque
@@ -30,11 +33,12 @@ MakeZSet = Callable[[tuple[str, ...], Iterable[tuple[Row, int]]], Any]
 
 @dataclass(eq=False)
 class Update:
-    """One unit of maintenance: the transactions in it, their changes, and its place in the serial schedule."""
+    """One unit of maintenance: the transactions in it, their net changes, and its place in the serial schedule."""
 
     transactions: tuple[Transaction, ...]
     rank: int
     seq: int
+    changes: list[Change]
     deltas: dict[int, Any] = field(default_factory=dict)
     """operand index -> ΔR, under the relation's own column names"""
 
@@ -48,10 +52,6 @@ class Update:
         """The point behind the last of its actions."""
         return (self.seq, len(self.changes))
 
-    @property
-    def changes(self) -> list[Change]:
-        return [change for transaction in self.transactions for change in transaction.changes]
-
 
 @dataclass(eq=False)
 class _Delivery:
@@ -59,6 +59,7 @@ class _Delivery:
 
     seq: int
     transaction: Transaction
+    changes: list[Change]
     deltas: dict[int, Any]
     rank: int | None = None
 
@@ -70,13 +71,14 @@ class UpdateQueue:
         self, view: View, *, whole_global_transactions: bool = False, make_zset: MakeZSet = MemoryZSet
     ) -> None:
         self.view = view
+        self.make_zset = make_zset
         self.waiting: deque[Update] = deque()
-        self._log: list[_Delivery] = []
-        self._unranked: dict[int, _Delivery] = {}
         self._delivered = 0
         self._ranked = 0
-        self.make_zset = make_zset
         self._order = GlobalOrder(view.sources) if whole_global_transactions else None
+        self._log: deque[_Delivery] = deque()
+        self._log_of: list[deque[_Delivery]] = [deque() for _ in view.operands]
+        self._unranked: dict[int, _Delivery] = {}
 
     @property
     def delivered(self) -> int:
@@ -91,8 +93,11 @@ class UpdateQueue:
     def append(self, transaction: Transaction) -> None:
         """LogUpdates: a transaction is delivered."""
         self._delivered += 1
-        delivery = _Delivery(self._delivered, transaction, self._deltas_of(transaction))
+        changes = net(change for change in transaction.changes if change.relation in self.view.relations)
+        delivery = _Delivery(self._delivered, transaction, changes, self._deltas_of(changes))
         self._log.append(delivery)
+        for index in delivery.deltas:
+            self._log_of[index].append(delivery)
         self._unranked[id(transaction)] = delivery
         for unit in self._order.arrive(transaction) if self._order else [(transaction,)]:
             self._rank(unit)
@@ -103,16 +108,14 @@ class UpdateQueue:
     def interfering(self, operand: Operand, update: Update, occurrence: int, answer: Answer) -> Any:
         """Σ ΔR_j over what the answer of operand j shows and `update`, swept from `occurrence`, must not see."""
         place = (update.rank, occurrence)
-        return self._sum(
-            operand,
-            (
-                delivery.deltas[operand.index]
-                for delivery in self._log
-                if operand.index in delivery.deltas
-                and delivery.seq <= answer.seq
-                and (delivery.rank is None or (delivery.rank, operand.index) > place)
-            ),
-        )
+        behind: list[Any] = []
+        for delivery in reversed(self._log_of[operand.index]):
+            # Without global transactions held back, ranks follow the delivery order: the rest is older.
+            if (delivery.rank or 0, operand.index) <= place:
+                break
+            if delivery.seq <= answer.seq:
+                behind.append(delivery.deltas[operand.index])
+        return self._sum(operand, behind)
 
     def tagged(self, operand: Operand, answer: Answer, tag: str) -> Any:
         """All that was logged of operand j before the answer, each row tagged with the rank of its update.
@@ -121,8 +124,8 @@ class UpdateQueue:
         """
         weights = (
             ((self._ranked + 1 if delivery.rank is None else delivery.rank, *row), weight)
-            for delivery in self._log
-            if operand.index in delivery.deltas and delivery.seq <= answer.seq
+            for delivery in self._log_of[operand.index]
+            if delivery.seq <= answer.seq
             for row, weight in delivery.deltas[operand.index].weights()
         )
         return self.make_zset((tag, *operand.relation.columns), weights)
@@ -136,45 +139,53 @@ class UpdateQueue:
         return [u for u in self.waiting if all(u.seq <= answered.get(t.source, 0) for t in u.transactions)]
 
     def events_after(self, point: Point, until: int) -> list[Change]:
-        """The tuple actions behind a point of the delivery order, in what was delivered as number `until` or before."""
+        """The actions behind a point of the delivery order, in what was delivered as number `until` or before."""
         seq, index = point
         return [
             change
             for delivery in self._log
             if seq <= delivery.seq <= until
-            for place, change in enumerate(delivery.transaction.changes)
+            for place, change in enumerate(delivery.changes)
             if (delivery.seq, place) > (seq, index)
         ]
 
     def forget(self, rank: int) -> None:
-        """Every update up to this rank is done: nothing can ask for it any more."""
-        self._log = [delivery for delivery in self._log if delivery.rank is None or delivery.rank > rank]
+        """Every update up to this rank is done: nothing will ask for it any more."""
+        for log in (self._log, *self._log_of):
+            while log and log[0].rank is not None and log[0].rank <= rank:
+                log.popleft()
 
     def _rank(self, unit: tuple[Transaction, ...]) -> None:
         self._ranked += 1
         members = [self._unranked.pop(id(transaction)) for transaction in unit]
-        update = Update(unit, self._ranked, max(delivery.seq for delivery in members))
+        changes = net(change for delivery in members for change in delivery.changes)
+        update = Update(
+            unit, self._ranked, max(delivery.seq for delivery in members), changes, self._deltas_of(changes)
+        )
         for delivery in members:
             delivery.rank = self._ranked
-        for index in sorted({index for delivery in members for index in delivery.deltas}):
-            operand = self.view.operands[index]
-            total = self._sum(operand, (d.deltas[index] for d in members if index in d.deltas))
-            if not total.is_empty():
-                update.deltas[index] = total
         self.waiting.append(update)
 
-    def _deltas_of(self, transaction: Transaction) -> dict[int, Any]:
+    def _deltas_of(self, changes: list[Change]) -> dict[int, Any]:
         weights: dict[str, list[tuple[Row, int]]] = {}
-        for change in transaction.changes:
+        for change in changes:
             weights.setdefault(change.relation, []).append((change.row, change.count))
-        deltas = {}
-        for relation, rows in weights.items():
-            for operand in self.view.operands_of(relation):
-                deltas[operand.index] = self.make_zset(operand.relation.columns, rows)
-        return deltas
+        return {
+            operand.index: self.make_zset(operand.relation.columns, rows)
+            for relation, rows in weights.items()
+            for operand in self.view.operands_of(relation)
+        }
 
-    def _sum(self, operand: Operand, deltas: Iterable[Any]) -> Any:
-        total = self.make_zset(operand.relation.columns, ())
-        for delta in deltas:
-            total = total + delta
-        return total
+    def _sum(self, operand: Operand, deltas: list[Any]) -> Any:
+        if len(deltas) == 1:
+            return deltas[0]
+        return self.make_zset(operand.relation.columns, (entry for delta in deltas for entry in delta.weights()))
+
+
+def net(changes: Iterable[Change]) -> list[Change]:
+    """The same changes with the counts of each row added up, what comes to nothing left out, deletions first."""
+    counts: dict[tuple[str, Row], int] = {}
+    for change in changes:
+        counts[change.relation, change.row] = counts.get((change.relation, change.row), 0) + change.count
+    made = [Change(relation, row, count) for (relation, row), count in counts.items() if count]
+    return sorted(made, key=lambda change: change.count > 0)

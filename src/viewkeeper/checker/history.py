@@ -21,7 +21,7 @@ can write this, so a history is checked when it is made (`validation.py`), and a
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +82,19 @@ class History:
         states: Iterable[State],
         meta: Mapping[str, Any] | None = None,
     ) -> "History":
-        """The history of a run in this process: a parsed view and the initial rows of its relations."""
+        """The history of a run in this process: a parsed view and the initial rows of its relations.
+
+        What transactions did to other relations is left out; they themselves stay, for each has its source state.
+        """
         relations = {
             name: HistoryRelation(relation, rows[name] if name in rows else MemoryZSet(relation.columns))
             for name, relation in view.relations.items()
         }
-        return cls(view.sql, relations, tuple(deliveries), tuple(states), meta or {}, parsed=view)
+        seen = tuple(
+            replace(one, changes=tuple(change for change in one.changes if change.relation in relations))
+            for one in deliveries
+        )
+        return cls(view.sql, relations, seen, tuple(states), meta or {}, parsed=view)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "History":

@@ -45,8 +45,20 @@ class _Contents:
         """`count` tuple actions; a modification is one."""
         changes: list[Change] = []
         for _ in range(count):
-            changes += self._action(self._random.choice(self._domains))
+            domain = self._random.choice(self._domains)
+            swap = count > 1 and domain.relation.key and self._random.random() < 0.15
+            changes += self._swap_keys(domain) if swap else self._action(domain)
         return tuple(changes)
+
+    def _swap_keys(self, domain: Domain) -> list[Change]:
+        """Two rows exchange their keys. For a moment one key is there twice: only the transaction as a whole counts."""
+        name, rows = domain.relation.name, self._rows[domain.relation.name]
+        if len(rows) < 2:
+            return self._action(domain)
+        one, other = (rows.pop(self._random.randrange(len(rows))) for _ in range(2))
+        new_one, new_other = _with_key_of(domain.relation, one, other), _with_key_of(domain.relation, other, one)
+        rows += [new_one, new_other]
+        return [Change(name, one, -1), Change(name, new_one, 1), Change(name, other, -1), Change(name, new_other, 1)]
 
     def _action(self, domain: Domain) -> list[Change]:
         name, rows = domain.relation.name, self._rows[domain.relation.name]
@@ -59,11 +71,19 @@ class _Contents:
         old = rows.pop(self._random.randrange(len(rows)))
         if luck < 0.8:
             return [Change(name, old, -1)]
+        new = self._modified(domain, rows, old)
+        rows.append(new)
+        halves = [Change(name, old, -1), Change(name, new, +1)]
+        return halves if self._random.random() < 0.8 else halves[::-1]
+
+    def _modified(self, domain: Domain, rows: list[Row], old: Row) -> Row:
+        """Another row of the same key; now and then the key changes too."""
+        if domain.relation.key and self._random.random() < 0.2:
+            return self._new_row(domain, [*rows, old])
         key = domain.relation.key_of(old) if domain.relation.key else None
         while (new := domain.row(self._random, key)) == old:
             pass
-        rows.append(new)
-        return [Change(name, old, -1), Change(name, new, +1)]
+        return new
 
     def _new_row(self, domain: Domain, rows: list[Row]) -> Row:
         if domain.relation.key is None:
@@ -72,6 +92,11 @@ class _Contents:
         while (key := domain.key(self._random)) in taken:
             pass
         return domain.row(self._random, key)
+
+
+def _with_key_of(relation: Relation, row: Row, other: Row) -> Row:
+    key = relation.key or ()
+    return tuple(b if column in key else a for column, a, b in zip(relation.columns, row, other, strict=True))
 
 
 def random_script(
@@ -92,7 +117,7 @@ def random_script(
     late: dict[str, list[tuple[str, tuple[str, ...]]]] = {source: [] for source in sources}
 
     def part(source: str, global_id: str | None = None, participants: tuple[str, ...] = ()) -> None:
-        count = 1 if transactions is Transactions.SINGLE else random.choice((1, 1, 2, 2, 3, 4))
+        count = 1 if transactions is Transactions.SINGLE else random.choice((0, 1, 1, 1, 2, 2, 2, 3, 3, 4))
         script[source].append(Part(source, contents[source].actions(count), global_id, participants))
 
     for number in range(1, updates + 1):

@@ -68,7 +68,13 @@ class Scenario:
             features["whole_transactions"] = seed % 4 == 1
         # Fewer where each costs more: ECA's queries grow with interference, a global transaction has several parts.
         updates = 8 if chosen.one_source or transactions is Transactions.GLOBAL else 12
-        options = tuple((option, True) for option in ("share",) if option in chosen.options and seed % 2)
+        choices: dict[str, tuple[int | bool, ...]] = {
+            "batch": (64, 1, 2, 3), "window": (64, 1, 2), "period": (8, 1, 2, 3), "depth": (8, 1, 2),
+            "grouped": (True, False), "share": (False, True),
+        }  # fmt: skip
+        options = tuple(
+            (option, choices[option][seed // 3 % len(choices[option])]) for option in sorted(chosen.options)
+        )
         return cls(algorithm=name, seed=seed, updates=updates, transactions=transactions, options=options, **features)
 
     @property

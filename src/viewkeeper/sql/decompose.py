@@ -7,6 +7,7 @@ would be a cross product there: such operands fall into several local views, one
 carries what the assembly needs and, if asked for, the keys of its relations: their union is its own key.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -35,7 +36,8 @@ def decompose(view: View, *, keys: bool = False) -> Decomposition:
     for source in view.sources:
         made = []
         for number, component in enumerate(_components(view, source), start=1):
-            name = f"v_{source}" if number == 1 else f"v_{source}_{number}"
+            taken = [operand.alias for operand in operands]
+            name = _free(f"v_{source}" if number == 1 else f"v_{source}_{number}", taken)
             local, names = _local_view(view, name, component, keys)
             made.append(local)
             inside.update(local.conditions)
@@ -80,11 +82,7 @@ def _local_view(view: View, name: str, component: list[Operand], keys: bool) -> 
         for column in operand.relation.columns
         if f"{operand.alias}.{column}" in needed or (keys and column in (operand.relation.key or ()))
     ]
-    plain = [column for _, column in carried]
-    names = {
-        f"{operand.alias}.{column}": column if plain.count(column) == 1 else f"{operand.alias}_{column}"
-        for operand, column in carried
-    }
+    names = _short_names(carried)
     indices = {operand.index: place for place, operand in enumerate(component)}
     local = View(
         name=name,
@@ -97,6 +95,26 @@ def _local_view(view: View, name: str, component: list[Operand], keys: bool) -> 
         crossings=tuple((indices[a], indices[b]) for a, b in view.crossings if {a, b} <= members),
     )
     return local, names
+
+
+def _short_names(carried: list[tuple[Operand, str]]) -> dict[str, str]:
+    """A column's own name where it is the only one of that name, else one that tells it apart."""
+    plain = [column for _, column in carried]
+    taken = {column for column in plain if plain.count(column) == 1}
+    names: dict[str, str] = {}
+    for operand, column in carried:
+        short = column
+        if column not in taken:
+            short = _free(f"{operand.alias}_{column}", taken)
+            taken.add(short)
+        names[f"{operand.alias}.{column}"] = short
+    return names
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _as_relation(source: str, local: View, component: list[Operand], names: dict[str, str], keys: bool) -> Relation:

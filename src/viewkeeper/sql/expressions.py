@@ -21,24 +21,30 @@ Evaluator = Callable[[tuple[Any, ...]], Any]
 
 @dataclass(frozen=True)
 class Expression:
-    """`sql` in Spark's dialect, the flat `columns` that it uses, and its Spark `type` ('' if unknown)."""
+    """`sql` in Spark's dialect, the flat `columns` that it uses, and its Spark `type` ('' if unknown).
+
+    Two are the same if text and types of the columns are: `a < b` means one thing for INT and another for DOUBLE.
+    """
 
     sql: str
     columns: frozenset[str] = field(compare=False)
     type: str = field(default="", compare=False)
+    column_types: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     _node: exp.Expr | None = field(default=None, compare=False, repr=False)
     _evaluators: dict[tuple[str, ...], Evaluator] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @classmethod
     def column(cls, name: str, type: str = "") -> "Expression":
         """The expression that is a column and nothing else."""
-        return cls(_quoted(name), frozenset({name}), type)
+        return cls(_quoted(name), frozenset({name}), type, ((name, type),))
 
     @classmethod
     def from_node(cls, node: exp.Expr) -> "Expression":
         """From a tree whose columns are qualified by the alias of their operand, and typed if the types are known."""
-        columns = frozenset(flat_name(column) for column in node.find_all(exp.Column))
-        return cls(spark_sql(_flat(node)), columns, type_of(node), node.copy())
+        columns = {flat_name(column): type_of(column) for column in node.find_all(exp.Column)}
+        return cls(
+            spark_sql(_flat(node)), frozenset(columns), type_of(node), tuple(sorted(columns.items())), node.copy()
+        )
 
     @classmethod
     def greater(cls, left: str, right: str, *, or_equal: bool = False) -> "Expression":

@@ -18,7 +18,7 @@ from viewkeeper.sql.relation import Catalog, Relation
 from viewkeeper.sql.syntax import position
 from viewkeeper.sql.view import Operand
 
-RESERVED = "_vk_"
+RESERVED = "_vk"
 
 
 def refuse_reserved(name: str, what: str) -> None:

@@ -61,6 +61,11 @@ class View:
     crossings: tuple[tuple[int, int], ...] = field(default=())
     properties: tuple[tuple[str, str], ...] = field(default=())
 
+    def __post_init__(self) -> None:
+        for what, names in (("alias", [o.alias for o in self.operands]), ("column", [c.name for c in self.output])):
+            if len(set(names)) < len(names):
+                raise ValueError(f"view {self.name} has an {what} twice: {names}")
+
     @cached_property
     def columns(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.output)
@@ -95,9 +100,9 @@ class View:
     def with_keys(self) -> "View":
         """The same view with the key of every operand as hidden columns: every row then has one derivation."""
         hidden = tuple(
-            OutputColumn(f"{HIDDEN_KEY}{operand.alias}_{column}", Expression.column(f"{operand.alias}.{column}"))
+            OutputColumn(hidden, Expression.column(column))
             for operand in self.operands
-            for column in operand.relation.key or ()
+            for hidden, column in zip(hidden_key(operand), operand.key or (), strict=True)
         )
         return replace(self, output=self.output + hidden)
 
@@ -111,5 +116,5 @@ class View:
 
 
 def hidden_key(operand: Operand) -> tuple[str, ...]:
-    """The names that the key of an operand has in `View.with_keys`."""
-    return tuple(f"{HIDDEN_KEY}{operand.alias}_{column}" for column in operand.relation.key or ())
+    """The names that the key of an operand has in `View.with_keys`: by number, since aliases may run together."""
+    return tuple(f"{HIDDEN_KEY}{operand.index}_{column}" for column in operand.relation.key or ())
