@@ -102,5 +102,12 @@ def test_the_wrapper_takes_one_message_per_source(algorithm):
     assert wrapped.local_queries == 6, "one inside the source, for the other relation there"
 
 
+@pytest.mark.parametrize("n", [3, 4, 5])
+def test_periodic_c_strobe_lies_between_t_strobe_and_c_t_strobe(n):
+    setting = chain(n, mixed(n, 15), rows=3)
+    t, periodic, c_t = (queries(name, setting, Storm()) for name in ("t-strobe", "periodic-c-strobe", "c-t-strobe"))
+    assert t < periodic < c_t
+
+
 def test_recompute_asks_every_relation():
     assert queries("recompute", chain(4, mixed(4, 8), rows=5), Calm()) == 8 * 4

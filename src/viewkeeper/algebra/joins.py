@@ -100,12 +100,16 @@ class JoinPlan:
                 where.append(condition)
         return Hop(self.operands[operand], tuple(on), tuple(where), self.carried(covered | {operand}))
 
-    def path(self, start: frozenset[int], within: frozenset[int] | None = None) -> tuple[Hop, ...]:
-        """The hops outwards from `start` until `within` (by default every operand) is covered."""
+    def path(
+        self, start: frozenset[int], within: frozenset[int] | None = None, prefer: frozenset[int] = frozenset()
+    ) -> tuple[Hop, ...]:
+        """The hops outwards from `start` until `within` (by default every operand) is covered; what is connected and
+        preferred comes first."""
         covered, hops = start, []
         remaining = (frozenset(range(len(self.operands))) if within is None else within) - start
         while remaining:
             connected = [j for j in sorted(remaining) if self.neighbours[j] & covered]
+            connected = [j for j in connected if j in prefer] or connected
             # Going left first and then right along a chain, as SWEEP does: the nearest operand below, else above.
             below = [j for j in connected if j < min(covered)] if covered else []
             operand = below[-1] if below else (connected or sorted(remaining))[0]

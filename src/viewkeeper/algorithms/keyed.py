@@ -26,33 +26,17 @@ def source_evaluate(plan: JoinPlan, bound: Bound) -> Process:
     asked at all the number is None.
     """
     first = min(bound)
-    covered = frozenset({first})
     delta = plan.start(first, bound[first])
     seq: int | None = None
-    for j in _next_source(plan, bound, first):
-        if delta.is_empty():
-            break
-        hop = plan.hop(covered, j)
-        if j in bound:
-            delta = hop.join(delta, bound[j])
+    for hop in plan.path(frozenset({first}), prefer=frozenset(bound)):
+        if hop.operand.index in bound:
+            delta = hop.join(delta, bound[hop.operand.index])
+        elif delta.is_empty():
+            delta = delta.like(hop.keep, ())
         else:
             answer = yield HopQuery(hop, delta)
             delta, seq = answer.rows, answer.seq
-        covered |= {j}
-    else:
-        return plan.finish(delta), seq
-    return plan.finish(delta.like(plan.carried(frozenset(range(len(plan.operands)))), ())), seq
-
-
-def _next_source(plan: JoinPlan, bound: Bound, first: int) -> Iterator[int]:
-    """The operands in the order to join them: a connected one that is bound before one that must be asked for."""
-    covered, remaining = {first}, set(range(len(plan.operands))) - {first}
-    while remaining:
-        connected = {j for j in remaining if plan.neighbours[j] & covered} or remaining
-        chosen = min(connected, key=lambda j: (j not in bound, j))
-        yield chosen
-        covered.add(chosen)
-        remaining.remove(chosen)
+    return plan.finish(delta), seq
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def nested_sweep(plan: JoinPlan, queue: UpdateQueue, *, depth: int = 8) -> Proce
             swept = yield from _view_change(plan, queue, i, u.deltas[i], everything, later, folded, depth)
             delta += plan.finish(swept)
         yield Install(ViewDelta(delta, tuple(t for update in folded for t in update.transactions)))
-        queue.forget(max(update.rank for update in folded))
+        queue.forget(queue.waiting[0].rank - 1 if queue.waiting else max(update.rank for update in folded))
 
 
 def _view_change(
