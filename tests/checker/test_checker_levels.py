@@ -305,9 +305,13 @@ def test_an_unknown_position_is_a_violation() -> None:
     assert judgement.violation.message == "state 1 claims x at 7, where x has no transaction"
 
 
-def test_a_missing_source_means_nothing_yet_and_an_extra_one_is_ignored() -> None:
-    states = COMPLETE.replace(" y0", "").replace("@ x0\n", "@ z5\n")
-    assert judged(JOIN + states).level is Level.COMPLETE
+def test_a_missing_source_means_nothing_yet() -> None:
+    assert judged(JOIN + COMPLETE.replace(" y0", "")).level is Level.COMPLETE
+
+
+def test_a_source_that_is_none_is_refused() -> None:
+    with pytest.raises(HistoryError, match=r'states\[0\]\.vector\["z"\]: z is none of the sources'):
+        judged(JOIN + COMPLETE.replace("@ x0 y0\n", "@ z5\n"))
 
 
 def test_a_claim_can_be_worse_than_the_states() -> None:

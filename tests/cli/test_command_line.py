@@ -1,6 +1,9 @@
 """The command line: what it prints, how it fails."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -135,3 +138,40 @@ def test_batch_is_ignored_with_a_note_where_there_are_no_batches():
     result = call("simulate", "--algorithm", "sweep", "--batch", "8", "--seed", "1")
     assert result.exit_code == 0
     assert "ignored" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["--example", "strobe-1", "--algorithm", "sweep"], "--algorithm"),
+        (["--matrix", "--history", "h.json"], "--history"),
+        (["--list", "--relations", "4"], "--relations"),
+        (["--runs", "3"], "--runs"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(words, option, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["viewkeeper", "simulate", *words])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    assert f"{option} does not go with" in capsys.readouterr().err
+
+
+def test_a_terminal_without_the_signs_is_served():
+    done = subprocess.run(
+        [sys.executable, "-m", "viewkeeper", "simulate", "--example", "strobe-1", "--trace"],
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"asks x: Q1 = {[2, 3]} ? r1" in done.stdout
+
+
+def test_scenarios_take_plain_words():
+    from viewkeeper import Scenario, Transactions, ViewkeeperError
+
+    assert Scenario("sweep", 1, transactions="global").transactions is Transactions.GLOBAL
+    assert Scenario("batched-sweep", 1, options={"batch": 3}).options == (("batch", 3),)
+    with pytest.raises(ViewkeeperError, match="galactic"):
+        Scenario("sweep", 1, transactions="galactic")

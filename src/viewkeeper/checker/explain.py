@@ -110,7 +110,7 @@ def at(case: Case, cut: Cut) -> str:
 
 def short(position: Position) -> str:
     """A position without the zeros that only make it sort."""
-    return position.lstrip("0") or "0"
+    return (position.lstrip("0") or "0") if position.isdigit() else position
 
 
 def _named(unit: Unit) -> str:

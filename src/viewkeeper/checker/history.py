@@ -20,7 +20,7 @@ can write this, so a history is checked when it is made (`validation.py`), and a
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from viewkeeper.algebra.zset import Row
 from viewkeeper.checker.json_input import Node
 from viewkeeper.checker.validation import check_deliveries, check_relation, check_states
 from viewkeeper.checker.values import decode_row, encode_row, infer_type, known_type
-from viewkeeper.errors import HistoryError
+from viewkeeper.errors import HistoryError, ViewkeeperError
 from viewkeeper.messages import Change, Transaction, Vector
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
@@ -100,13 +100,15 @@ class History:
     def load(cls, path: str | os.PathLike[str]) -> "History":
         """From a file."""
         try:
-            return cls.from_json(_parse(Path(path).read_text(encoding="utf-8")))
+            return cls.from_json(_parse(Path(path).read_text(encoding="utf-8-sig")))
         except OSError as error:
             raise HistoryError(f"cannot read {path}: {error.strerror}") from error
         except UnicodeDecodeError as error:
             raise HistoryError(f"{path} is not UTF-8 text", "a history is JSON in UTF-8") from error
         except HistoryError as error:
             raise HistoryError(f"{path}: {error.detail}", error.hint) from error
+        except ViewkeeperError as error:
+            raise HistoryError(f"{path}: view: {error.detail}", error.hint) from error
 
     @classmethod
     def from_json(cls, value: object) -> "History":
@@ -117,7 +119,8 @@ class History:
         catalog = {name: held.relation for name, held in relations.items()}
         deliveries = tuple(_read_delivery(node, catalog) for node in top.member("deliveries").elements())
         parsed = parse_view(view, catalog)
-        states = tuple(_read_state(node, parsed) for node in top.member("states").elements())
+        sources = {relation.source for relation in catalog.values()}
+        states = tuple(_read_state(node, parsed, sources) for node in top.member("states").elements())
         meta = top.optional("meta")
         return cls(view, relations, deliveries, states, meta.members() if meta else {}, parsed=parsed)
 
@@ -219,9 +222,12 @@ def _read_change(node: Node, catalog: Mapping[str, Relation]) -> Change:
     return Change(relation.name, decode_row(row, relation.types, relation.name), count.whole_number())
 
 
-def _read_state(node: Node, view: View) -> State:
+def _read_state(node: Node, view: View, sources: Collection[str]) -> State:
     types = tuple(column.expression.type for column in view.output)
     vector = node.optional("vector")
+    for source, position in vector.items() if vector else ():
+        if source not in sources:
+            raise position.problem(f"{source} is none of the sources", f"they are {', '.join(sorted(sources))}")
     weights = [(row, count.whole_number()) for row, count in _read_rows(node.member("rows"), types, "the view")]
     return State(
         MemoryZSet(view.columns, weights),

@@ -62,6 +62,8 @@ class Node:
     def text(self) -> str:
         if not isinstance(self.value, str):
             raise self.error("a text")
+        if any("\ud800" <= character <= "\udfff" for character in self.value):
+            raise self.problem("expected a text, found one with half a character (a lone surrogate)")
         return self.value
 
     def texts(self) -> tuple[str, ...]:

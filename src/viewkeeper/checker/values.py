@@ -22,6 +22,7 @@ from typing import Any
 from viewkeeper.algebra.zset import Row
 from viewkeeper.checker.json_input import Node
 from viewkeeper.errors import HistoryError
+from viewkeeper.sql.literals import in_utc
 from viewkeeper.sql.type_families import Family, parse_type, sql_type
 
 _ISO_HINT = "write dates and times in ISO 8601: 2024-02-29, 2024-02-29T12:00:00Z"
@@ -138,6 +139,17 @@ def _timestamp(node: Node) -> datetime.datetime:
         raise node.error("a time", _ISO_HINT) from None
 
 
+def _moment(node: Node) -> datetime.datetime:
+    return in_utc(_timestamp(node))
+
+
+def _local_time(node: Node) -> datetime.datetime:
+    time = _timestamp(node)
+    if time.tzinfo is not None:
+        raise node.error("a time without an offset, as TIMESTAMP_NTZ has it")
+    return time
+
+
 def _binary(node: Node) -> bytes:
     try:
         return base64.b64decode(node.text(), validate=True)
@@ -153,6 +165,6 @@ _DECODERS: dict[Family, Callable[[Node], Any]] = {
     Family.STRING: Node.text,
     Family.BINARY: _binary,
     Family.DATE: _date,
-    Family.TIMESTAMP: _timestamp,
-    Family.TIMESTAMP_NTZ: _timestamp,
+    Family.TIMESTAMP: _moment,
+    Family.TIMESTAMP_NTZ: _local_time,
 }

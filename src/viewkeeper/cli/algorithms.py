@@ -5,7 +5,7 @@ import json
 import click
 
 
-@click.command()
+@click.command(short_help="List the maintenance algorithms.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def algorithms(as_json: bool) -> None:
     """List the maintenance algorithms: the level each reaches, what it needs and what it costs.
@@ -30,7 +30,7 @@ def algorithms(as_json: bool) -> None:
             }
             for name, algorithm in ALGORITHMS.items()
         }
-        click.echo(json.dumps(table, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(table, indent=2))
         return
     heading = "".join(f"{kind:12}" for kind in Transactions)
     click.echo(f"{'algorithm':19}{heading}{'keys':6}queries, n relations")

@@ -3,7 +3,7 @@
 import click
 
 
-@click.command()
+@click.command(short_help="An anomaly, and the same run without it.")
 def demo() -> None:
     """Show how a view goes wrong when two sources change at once, and how sweep keeps it right.
 
@@ -21,4 +21,4 @@ def demo() -> None:
         click.secho(f"\n{heading}\n", bold=True)
         run = example.play(click.echo)
         click.echo(f"\n{run.verdict_line()}")
-    click.echo("\nNext: viewkeeper simulate --list   viewkeeper simulate --matrix   viewkeeper simulate --help")
+    click.echo("\nNext: . .venv/bin/activate, then viewkeeper algorithms, simulate --list, simulate --matrix, --help")

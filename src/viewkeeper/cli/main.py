@@ -3,13 +3,20 @@
 Verbs are imported when they are used, and import what is heavy when they run, so that `--help` answers at once.
 """
 
+import errno
+import io
 import json
+import os
 import sys
 from importlib import import_module
 
 import click
 
 from viewkeeper.errors import ViewkeeperError
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+CLOSED_PIPE = 141
 
 VERBS = ("demo", "algorithms", "simulate", "check")
 
@@ -41,13 +48,42 @@ def viewkeeper() -> None:
 
 def main() -> None:
     """Entry point: 0 is fine, 1 is "it ran and found something wrong", 2 is bad input."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that has no ⋈ shows something else; it does not stop the program.
+            stream.reconfigure(errors="replace")
+    sys.exit(_run())
+
+
+def _run() -> int:
     try:
-        viewkeeper()
+        code = viewkeeper.main(standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
     except ViewkeeperError as error:
-        if "--json" in sys.argv:
-            click.echo(json.dumps({"error": {"code": error.code, "detail": error.detail, "hint": error.hint}}))
-        click.echo(f"error: {error}", err=True)
-        sys.exit(2)
+        return _explain(error.code, error.detail, error.hint)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return BAD_INPUT
+    except click.ClickException as error:
+        usage = error.ctx.get_usage() if isinstance(error, click.UsageError) and error.ctx else ""
+        return _explain("usage", error.format_message(), f"{usage}; --help says more" if usage else "")
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stopped", err=True)
+        return INTERRUPTED
+    except OSError as error:
+        # What was still to be written cannot be: not on leaving either.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        if error.errno == errno.EPIPE:
+            return CLOSED_PIPE
+        return _explain("output", f"cannot write: {error.strerror}", "")
+
+
+def _explain(code: str, detail: str, hint: str) -> int:
+    if "--json" in sys.argv:
+        click.echo(json.dumps({"error": {"code": code, "detail": detail, "hint": hint}}))
+    click.echo(f"error: {detail}" + (f"\n  hint: {hint}" if hint else ""), err=True)
+    return BAD_INPUT
 
 
 if __name__ == "__main__":

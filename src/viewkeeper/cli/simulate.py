@@ -8,9 +8,9 @@ import click
 EXIT_BELOW_PROMISE = 1
 
 
-@click.command()
+@click.command(short_help="Run an algorithm in a seeded world and judge it.")
 @click.option("--algorithm", default="batched-sweep", show_default=True, help="Which algorithm maintains the view.")
-@click.option("--relations", default=3, show_default=True, help="How many relations the view joins.")
+@click.option("--relations", default=3, show_default=True, help="How many relations the view joins, 1 to 12.")
 @click.option("--updates", default=20, show_default=True, help="How many transactions the sources commit.")
 @click.option(
     "--transactions",
@@ -20,7 +20,11 @@ EXIT_BELOW_PROMISE = 1
     help="One action each; several at one source; several over sources.",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Everything random comes from it.  [default: a fresh one]")
-@click.option("--sources", type=int, help="How many sources hold the relations.  [default: one per relation]")
+@click.option(
+    "--sources",
+    type=int,
+    help="How many sources hold the relations.  [default: one per relation, fewer for eca and the wrapper]",
+)
 @click.option(
     "--multi-relation", is_flag=True, help="Sources hold several relations behind the multi-relation wrapper."
 )
@@ -31,7 +35,11 @@ EXIT_BELOW_PROMISE = 1
 @click.option("--whole-transactions", is_flag=True, help="One site reports each global transaction in full.")
 @click.option("--crossing", is_flag=True, help="Parts of global transactions commit one by one, in crossing orders.")
 @click.option(
-    "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the algorithm; repeatable."
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the algorithm (viewkeeper algorithms --json lists them); repeatable.",
 )
 @click.option("--trace", is_flag=True, help="Tell the run event by event, with the queue and the view.")
 @click.option("--history", type=click.Path(dir_okay=False), help="Write what an independent judge needs to this file.")
@@ -55,6 +63,7 @@ def simulate(
       viewkeeper simulate --example sweep-figure-5-concurrent --trace
       viewkeeper simulate --matrix --runs 50
     """
+    _refuse_unused(ctx, "list_examples" if list_examples else "example" if example else "matrix" if matrix else "run")
     if list_examples:
         _list(as_json)
     elif example is not None:
@@ -63,6 +72,30 @@ def simulate(
         ctx.exit(_matrix(as_json, how))
     else:
         ctx.exit(_run(as_json, how))
+
+
+USED_WITH = {
+    "list_examples": {"list_examples", "as_json"},
+    "example": {"example", "as_json", "trace", "history"},
+    "matrix": {"matrix", "as_json", "runs", "seed", "relations", "updates", "multi_relation"},
+}
+"""what goes with these; a plain run takes everything but `runs`"""
+
+
+def _refuse_unused(ctx: click.Context, mode: str) -> None:
+    """An option that would be ignored is refused: the run would not be what its caller thinks it is."""
+    from viewkeeper.errors import UsageError
+
+    given = [
+        parameter
+        for parameter in ctx.command.params
+        if parameter.name and ctx.get_parameter_source(parameter.name) is click.core.ParameterSource.COMMANDLINE
+    ]
+    for parameter in given:
+        used = parameter.name != "runs" if mode == "run" else parameter.name in USED_WITH[mode]
+        if not used:
+            what = "a single run" if mode == "run" else f"--{mode.removesuffix('_examples')}"
+            raise UsageError(f"{parameter.opts[0]} does not go with {what}", "leave one of the two out")
 
 
 def _list(as_json: bool) -> None:
@@ -85,7 +118,7 @@ def _play(name: str, as_json: bool, trace: bool, history: str | None) -> None:
     if history:
         run.history.save(history)
     if as_json:
-        click.echo(json.dumps({**run.to_json(), **({"trace": lines} if trace else {})}, ensure_ascii=False))
+        click.echo(json.dumps({**run.to_json(), **({"trace": lines} if trace else {})}))
         return
     click.echo("\n".join(lines if trace else lines[: example.preamble]))
     click.echo(run.verdict_line())
@@ -130,7 +163,7 @@ def _run(as_json: bool, how: dict[str, Any]) -> int:
     if how["history"]:
         report.history.save(how["history"])
     if as_json:
-        click.echo(json.dumps({**report.to_json(), **({"trace": lines} if how["trace"] else {})}, ensure_ascii=False))
+        click.echo(json.dumps({**report.to_json(), **({"trace": lines} if how["trace"] else {})}))
     else:
         click.echo(report.text())
     return 0 if report.kept_promise else EXIT_BELOW_PROMISE
@@ -150,5 +183,5 @@ def _matrix(as_json: bool, how: dict[str, Any]) -> int:
     )
     with tracked("simulating", matrix.total_runs, quiet=as_json) as advance:
         matrix.run(advance)
-    click.echo(json.dumps(matrix.to_json(), ensure_ascii=False) if as_json else matrix.text())
+    click.echo(json.dumps(matrix.to_json()) if as_json else matrix.text())
     return 0 if matrix.kept_promises else EXIT_BELOW_PROMISE

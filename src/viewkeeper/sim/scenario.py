@@ -28,8 +28,15 @@ class Scenario:
     crossing: bool = False
     """the parts of global transactions commit one by one, and their orders may cross"""
     options: tuple[tuple[str, int | bool], ...] = field(default=())
+    """options of the algorithm; a dict does too"""
 
     def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "transactions", Transactions(self.transactions))
+            object.__setattr__(self, "options", tuple(dict(self.options).items()))
+        except ValueError:
+            kinds = ", ".join(Transactions)
+            raise UsageError(f"there are no {self.transactions} transactions", f"choose one of {kinds}") from None
         for name, least, most in (("relations", 1, 12), ("updates", 0, 100_000), ("seed", 0, 2**63)):
             value = getattr(self, name)
             if not least <= value <= most:
@@ -111,11 +118,12 @@ def parse_options(chosen: Algorithm, words: Iterable[str]) -> dict[str, int | bo
         if isinstance(chosen.options[name], bool):
             if value not in ("true", "false"):
                 raise UsageError(
-                    f"--option {word}: {value!r} is neither true nor false", f"write --option {name}=false"
+                    f"--option {word}: {value!r} is neither true nor false",
+                    f"write --option {name}=true or {name}=false",
                 )
             options[name] = value == "true"
-        elif value.isdigit():
+        elif value.isascii() and value.isdigit():
             options[name] = int(value)
         else:
-            raise UsageError(f"--option {word}: {value!r} is not a whole number", f"write --option {name}=8")
+            raise UsageError(f"--option {word}: {value!r} is not a whole number above 0", f"write --option {name}=8")
     return options

@@ -33,7 +33,10 @@ class Code:
         return self.constant is not NOT_CONSTANT
 
 
-def refusal(what: str, hint: str = "this expression needs the Spark engine") -> ExpressionError:
+NOT_IN_MEMORY = "this expression needs the Spark engine; or keep the computed value as a column at the source"
+
+
+def refusal(what: str, hint: str = NOT_IN_MEMORY) -> ExpressionError:
     """The error for what is not evaluated in memory."""
     return ExpressionError(f"{what} is not evaluated in memory", hint)
 

@@ -26,6 +26,11 @@ def number(text: str) -> tuple[Any, SqlType]:
     return exact, types.decimal(max(len(digits), scale), scale)
 
 
+def in_utc(time: datetime.datetime) -> datetime.datetime:
+    """A TIMESTAMP is a moment: without an offset it is taken as UTC, in literals as in values."""
+    return time.replace(tzinfo=datetime.UTC) if time.tzinfo is None else time.astimezone(datetime.UTC)
+
+
 def cast_literal(text: str, target: SqlType, what: str) -> Any:
     """DATE '...', TIMESTAMP '...' and 1.5BD, which the parser turns into casts of a string.
 
@@ -35,7 +40,7 @@ def cast_literal(text: str, target: SqlType, what: str) -> Any:
         if target.family is Family.DATE and _DATE.fullmatch(text):
             return datetime.date.fromisoformat(text)
         if target.family is Family.TIMESTAMP and _TIMESTAMP.fullmatch(text):
-            return datetime.datetime.fromisoformat(text)
+            return in_utc(datetime.datetime.fromisoformat(text))
         if target.family is Family.TIMESTAMP_NTZ and _TIMESTAMP_NTZ.fullmatch(text):
             return datetime.datetime.fromisoformat(text)
         if target.family is Family.DECIMAL and _DECIMAL.fullmatch(text):

@@ -23,6 +23,7 @@ from viewkeeper.sql.syntax import EXPECTED, ViewDialect, parse_statement, positi
 from viewkeeper.sql.type_families import parse_type
 from viewkeeper.sql.view import Operand, OutputColumn, View
 
+CONSISTENCY = ("auto", "convergent", "weak", "strong", "complete")
 PROPERTIES = (
     "consistency",
     "algorithm",
@@ -122,10 +123,18 @@ def _properties(items: list[exp.Expr]) -> tuple[tuple[str, str], ...]:
             raise DefinitionError(f"the property {key} is set twice", "keep one of the two", code="unknown-property")
         value = item.args["value"]
         result[key] = value.name if isinstance(value, exp.Literal) else spark_sql(value).lower()
+        if key == "consistency" and result[key] not in CONSISTENCY:
+            raise DefinitionError(
+                f"there is no consistency {result[key]}",
+                f"choose one of {', '.join(CONSISTENCY)}",
+                code="unknown-property",
+            )
     return tuple(result.items())
 
 
 def _refuse_unnamed(select: exp.Select) -> None:
+    if not select.expressions:
+        raise SyntaxProblem("SELECT lists no columns", "name the columns of the view, or write SELECT *")
     for item in select.expressions:
         if not (isinstance(item.unnest(), (exp.Alias, exp.Column)) or item.is_star):
             raise DefinitionError(

@@ -216,7 +216,9 @@ def _refuse_table(table: exp.Expr) -> None:
 
 def _refuse_node(node: exp.Expr) -> None:
     if isinstance(node, exp.Query):
-        raise _refusal(_subquery_name(node), "its rows can change without any row of this table", _SUBQUERY, node)
+        name = _subquery_name(node)
+        instead = _SUBQUERY if name == "a subquery" else f"{_SUBQUERY}, where at most one row of them matches"
+        raise _refusal(name, "its rows can change without any row of this table", instead, node)
     if isinstance(node, (exp.Window, exp.RowNumber)):
         _, reason, hint = _CLAUSES["windows"]
         raise _refusal(f"a window function ({spark_sql(node)})", reason, hint, node)

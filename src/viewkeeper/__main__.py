@@ -1,0 +1,5 @@
+"""`python -m viewkeeper`."""
+
+from viewkeeper.cli.main import main
+
+main()
