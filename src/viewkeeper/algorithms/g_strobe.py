@@ -15,20 +15,14 @@ restore that order before the algorithm sees them (`sources/sequencer.py`).
 """
 
 from viewkeeper.algebra.joins import JoinPlan
-from viewkeeper.algorithms.effects import Next, Process
-from viewkeeper.algorithms.keyed import split_actions
+from viewkeeper.algorithms.effects import Process
 from viewkeeper.algorithms.t_strobe import StrobeWarehouse
 from viewkeeper.algorithms.update_queue import Update, UpdateQueue
 
 
 def g_strobe(plan: JoinPlan, queue: UpdateQueue) -> Process:
     """As T-Strobe, part by part."""
-    warehouse = _GlobalStrobeWarehouse(plan, queue)
-    while True:
-        u = yield Next()
-        warehouse.reflects(u)
-        yield from warehouse.process(split_actions(u.changes, plan.view, queue.make_zset))
-        yield from warehouse.install_if_quiet()
+    yield from _GlobalStrobeWarehouse(plan, queue).take_transactions()
 
 
 class _GlobalStrobeWarehouse(StrobeWarehouse):

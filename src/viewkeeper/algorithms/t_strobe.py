@@ -33,12 +33,7 @@ from viewkeeper.messages import Transaction, ViewDelta
 
 def t_strobe(plan: JoinPlan, queue: UpdateQueue) -> Process:
     """Upon receipt of UL(T), whose changes are net: add deletions to AL, query for the insertions."""
-    strobe = StrobeWarehouse(plan, queue)
-    while True:
-        u = yield Next()
-        strobe.reflects(u)
-        yield from strobe.process(split_actions(u.changes, plan.view, queue.make_zset))
-        yield from strobe.install_if_quiet()
+    yield from StrobeWarehouse(plan, queue).take_transactions()
 
 
 class StrobeWarehouse:
@@ -51,6 +46,14 @@ class StrobeWarehouse:
         self._uqs: list[list[KeyDelete]] = []
         self._reflected: list[Transaction] = []
         self._last: Update | None = None
+
+    def take_transactions(self) -> Process:
+        """Every transaction as a whole, as it comes."""
+        while True:
+            u = yield Next()
+            self.reflects(u)
+            yield from self.process(split_actions(u.changes, self._plan.view, self._queue.make_zset))
+            yield from self.install_if_quiet()
 
     def reflects(self, update: Update) -> None:
         """From now on AL holds all of this update."""
