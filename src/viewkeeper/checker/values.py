@@ -14,6 +14,7 @@ itself, so no two states that hold one could be compared: they are refused.
 import base64
 import datetime
 import math
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -23,7 +24,7 @@ from viewkeeper.algebra.zset import Row
 from viewkeeper.checker.json_input import Node
 from viewkeeper.errors import HistoryError
 from viewkeeper.sql.literals import in_utc
-from viewkeeper.sql.type_families import Family, parse_type, sql_type
+from viewkeeper.sql.type_families import Family, SqlType, parse_type, sql_type
 
 _ISO_HINT = "write dates and times in ISO 8601: 2024-02-29, 2024-02-29T12:00:00Z"
 
@@ -44,7 +45,28 @@ def decode(node: Node, type: str) -> Any:
         raise node.error(
             "a finite number", "NaN and the infinities cannot be compared; leave the row out or write null"
         )
-    return _DECODERS.get(_family(type), _scalar)(node)
+    declared = _declared(type)
+    return _fitting(node, _DECODERS.get(declared.family, _scalar)(node), declared)
+
+
+def _fitting(node: Node, value: Any, declared: SqlType) -> Any:
+    """The value as its type holds it; one that the type cannot hold is refused, since no source could have had it."""
+    if declared.family is Family.INTEGER:
+        least, most = declared.bounds
+        if not least <= value <= most:
+            raise node.error(f"a value of {declared.name}, from {least} to {most}")
+    elif declared.family is Family.DECIMAL:
+        exponent = value.normalize().as_tuple().exponent
+        assert isinstance(exponent, int)
+        whole = value.adjusted() + 1 if value else 0
+        if -exponent > declared.scale or whole > declared.precision - declared.scale:
+            raise node.error(f"a value of {declared.name}")
+    elif declared.name == "FLOAT":
+        try:
+            return struct.unpack("<f", struct.pack("<f", value))[0]
+        except OverflowError:
+            raise node.error("a number that a FLOAT can hold") from None
+    return value
 
 
 def encode_row(row: Row) -> list[Any]:
@@ -88,8 +110,8 @@ def infer_type(values: Iterable[Any]) -> str | None:
 
 
 @lru_cache(maxsize=256)
-def _family(type: str) -> Family:
-    return sql_type(parse_type(type)).family
+def _declared(type: str) -> SqlType:
+    return sql_type(parse_type(type))
 
 
 def _scalar(node: Node) -> Any:
