@@ -15,7 +15,7 @@ from typing import Any
 
 from viewkeeper.messages import Query, ViewDelta
 
-Process = Generator[Any, Any, Any]
+Process = Generator["Effect", Any, Any]
 """A running algorithm: yields effects, is sent their results."""
 
 

@@ -65,11 +65,6 @@ class Algorithm:
     """what is left when answers overtake updates or are overtaken by them"""
     options: Mapping[str, int | bool] = field(default_factory=dict)
 
-    @property
-    def level(self) -> Level:
-        """The best that it reaches."""
-        return max(self.levels.values())
-
     def stored_view(self, view: View) -> View:
         """The view as the algorithm keeps it: with hidden keys, if it works on keys."""
         return view.with_keys if self.needs_keys else view

@@ -42,7 +42,7 @@ class Cell:
         return sum(level < (self.promised or Level.NONE) for level in self.levels)
 
     def add(self, report: Report) -> None:
-        self.levels.append(min(report.claimed.level, report.blind.level))
+        self.levels.append(report.reached)
         self.queries += report.run.messages.queries
         self.rows += report.run.messages.rows
         self.updates += len(report.history.deliveries)

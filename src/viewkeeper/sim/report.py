@@ -39,8 +39,12 @@ class Report:
         return self.claimed.level
 
     @property
+    def reached(self) -> Level:
+        """What both ways of judging agree on; where the blind search gave up, the vectors alone decide."""
+        return self.claimed.level if self.blind.undecided else min(self.claimed.level, self.blind.level)
+
+    @property
     def kept_promise(self) -> bool:
-        """Both ways of judging say so; where the blind search gave up, the vectors decide."""
         return self.claimed.level >= self.promised and (self.blind.level >= self.promised or bool(self.blind.undecided))
 
     @property
@@ -72,7 +76,11 @@ class Report:
             "level": str(self.level),
             "verdict": self.claimed.to_json()["verdict"],
             "violation": self.claimed.violation.to_json() if self.claimed.violation else None,
-            "blind": {"level": str(self.blind.level), "verdict": self.blind.to_json()["verdict"]},
+            "blind": {
+                "level": str(self.blind.level),
+                "verdict": self.blind.to_json()["verdict"],
+                "undecided": self.blind.undecided or None,
+            },
             "merged_units": len(self.claimed.merged_units),
             "kept_promise": self.kept_promise,
             "command": self.command,

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from viewkeeper.messages import Change, HopQuery, Query, Transaction, ViewDelta
+from viewkeeper.messages import Change, HopQuery, Query, TermsQuery, Transaction, ViewDelta
+from viewkeeper.sources.multi_relation import LocalizedQuery
+from viewkeeper.sql.view import Operand
 
 if TYPE_CHECKING:
     from viewkeeper.sim.warehouse import SimulatedWarehouse
@@ -93,17 +95,24 @@ def describe_changes(changes: tuple[Change, ...]) -> str:
 
 def describe_query(query: Query) -> str:
     """`{[2, 3]} ⋈ r1`."""
-    inner = getattr(query, "query", query)
-    if isinstance(inner, HopQuery):
-        return f"{describe_rows(inner.delta)} ⋈ {inner.hop.operand.relation.name.split('.')[-1]}"
-    terms = []
-    for term in getattr(query, "terms", ()):
-        names = [
-            describe_rows(term.bound[o.index]) if o.index in term.bound else o.relation.name.split(".")[-1]
-            for o in query.plan.operands  # type: ignore[attr-defined]
-        ]
-        terms.append(f"{'+' if term.sign > 0 else '-'} {' ⋈ '.join(names)}")
-    return " ".join(terms).removeprefix("+ ") or "nothing"
+    match query:
+        case LocalizedQuery(query=maintenance):
+            return describe_query(maintenance)
+        case HopQuery(hop=hop, delta=delta):
+            return f"{describe_rows(delta)} ⋈ {_short(hop.operand)}"
+        case TermsQuery(plan=plan, terms=terms):
+            signed = []
+            for term in terms:
+                names = [
+                    describe_rows(term.bound[o.index]) if o.index in term.bound else _short(o) for o in plan.operands
+                ]
+                signed.append(f"{'+' if term.sign > 0 else '-'} {' ⋈ '.join(names)}")
+            return " ".join(signed).removeprefix("+ ")
+    return str(query)
+
+
+def _short(operand: Operand) -> str:
+    return operand.relation.name.split(".")[-1]
 
 
 def describe_rows(rows: Any) -> str:

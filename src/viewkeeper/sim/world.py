@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from viewkeeper.algorithms.driver import Ticket
-from viewkeeper.messages import Query, Transaction
+from viewkeeper.messages import HopQuery, Query, Transaction
 from viewkeeper.sim.random_updates import Part, Script
 from viewkeeper.sim.trace import Observer
 from viewkeeper.sim.warehouse import SimulatedWarehouse
@@ -184,7 +184,8 @@ class World:
     def _take_query(self, source: str) -> None:
         ticket, query = self._queries[source].popleft()
         if source in self._wrappers:
-            self._wrappers[source].maintenance_query(ticket, query)  # type: ignore[arg-type]
+            assert isinstance(query, HopQuery), "over the wrapper, algorithms ask hop by hop"
+            self._wrappers[source].maintenance_query(ticket, query)
             return
         reply = _Reply(ticket, query, self._sources[source].answer(query))
         self._observer.answered(source, query, reply.rows)

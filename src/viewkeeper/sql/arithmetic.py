@@ -4,6 +4,7 @@ Integers stay within their type, or it is an error. Decimals are exact: a result
 refused. Doubles are what the hardware makes of them.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 
 from sqlglot import exp
@@ -25,11 +26,12 @@ ARITHMETIC: dict[type[exp.Expr], tuple[str, str]] = {
 _SIGN_PRECISION = 34
 
 
-class Arithmetic(CodeWriter):
+class Arithmetic(CodeWriter, ABC):
     """The arithmetic operators; what their operands become is up to the subclass."""
 
+    @abstractmethod
     def code(self, node: exp.Expr) -> Code:
-        raise NotImplementedError
+        """The code of any expression."""
 
     def arithmetic(self, node: exp.Expr) -> Code:
         """+, - and *."""
