@@ -137,3 +137,13 @@ def test_options_that_do_not_fit(wrong):
 def test_no_updates_at_all():
     scenario = Scenario("batched-sweep", 1, updates=0)
     assert judge(scenario, simulate(scenario)).level == 4
+
+
+def test_a_blind_search_that_gave_up_is_said_and_proves_nothing(monkeypatch):
+    """The report falls back on the vectors and says so; the property tests do not accept it."""
+    monkeypatch.setattr("viewkeeper.sim.report.BLIND_BUDGET", 1)
+    scenario = Scenario("sweep", 3)
+    report = judge(scenario, simulate(scenario))
+    assert report.to_json()["blind"]["undecided"]
+    assert "at least" in report.text()
+    assert report.reached is report.claimed.level
