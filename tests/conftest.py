@@ -1,7 +1,32 @@
-"""Settings of the whole suite."""
+"""Settings of the whole suite, and the one Spark session that it shares."""
 
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # The same examples in every run: a failure in CI is a failure here.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # A JVM has one Spark context: whatever needs it runs in the same process.
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> "Iterator[SparkSession]":
+    """The session of the suite; VIEWKEEPER_TEST_MASTER puts it on several processes."""
+    from viewkeeper.warehouse.session import local_session
+
+    session = local_session(os.environ.get("VIEWKEEPER_TEST_MASTER", "local[2]"))
+    yield session
+    session.stop()

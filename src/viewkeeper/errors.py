@@ -9,6 +9,16 @@
     ├── AlgorithmRefused            the algorithm cannot serve this view, these sources or these transactions
     ├── ProtocolError               a source broke its contract (an answer nobody asked for, a row deleted twice, ...)
     ├── HistoryError                a history file that is not one
+    ├── WarehouseError              the folder in which views are stored
+    │   ├── NotAWarehouse           no warehouse there, or a folder with something else in it
+    │   ├── FormatTooNew            written by a later viewkeeper
+    │   ├── DamagedWarehouse        a record or a file that is missing, or is not what was written
+    │   ├── WriterPresent           another process is writing to it
+    │   ├── UnknownView             no view, group or column of that name
+    │   ├── StateGone               a state that was never there, or is past the retention
+    │   ├── BadDelta                a change that does not fit its view
+    │   └── StorageFailure          the disk is full, or a file cannot be read or written
+    ├── SparkMissing                no Java for Spark to run on
     └── UsageError                  options that do not fit together
 
 An error carries `code` (stable, for programs), `detail` (what and where) and `hint` (what to do).
@@ -77,6 +87,66 @@ class HistoryError(ViewkeeperError):
     """A history file that is not one."""
 
     code = "history"
+
+
+class WarehouseError(ViewkeeperError):
+    """Something about the folder in which views are stored."""
+
+    code = "warehouse"
+
+
+class NotAWarehouse(WarehouseError):
+    """No warehouse there, or a folder with something else in it."""
+
+    code = "not-a-warehouse"
+
+
+class FormatTooNew(WarehouseError):
+    """The warehouse was written by a later viewkeeper."""
+
+    code = "format-too-new"
+
+
+class DamagedWarehouse(WarehouseError):
+    """A record or a file that is missing, or is not what was written."""
+
+    code = "damaged"
+
+
+class WriterPresent(WarehouseError):
+    """Another process is writing to the warehouse."""
+
+    code = "writer-present"
+
+
+class UnknownView(WarehouseError):
+    """No view or group of that name."""
+
+    code = "unknown-view"
+
+
+class StateGone(WarehouseError):
+    """A state that was never there, or is past the retention."""
+
+    code = "state-gone"
+
+
+class BadDelta(WarehouseError):
+    """A change that does not fit its view."""
+
+    code = "bad-delta"
+
+
+class StorageFailure(WarehouseError):
+    """The disk is full, or a file cannot be read or written."""
+
+    code = "storage"
+
+
+class SparkMissing(ViewkeeperError):
+    """There is no Java for Spark to run on."""
+
+    code = "spark-missing"
 
 
 class UsageError(ViewkeeperError):

@@ -1,0 +1,1 @@
+"""Where views are stored: Delta Lake tables, written and read by Spark, committed together."""
