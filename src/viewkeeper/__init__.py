@@ -12,6 +12,7 @@ The public names. They are imported when they are first used, so that `import vi
     judge            a run, and the level that it reached
     History          what the sources did and what the view showed
     check            the level of a history
+    Warehouse        the stored views: commit, read, snapshot, sql
     ViewkeeperError  the base of all errors
 """
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from viewkeeper.sim.scenario import Scenario
     from viewkeeper.sql.parse import parse_view
     from viewkeeper.sql.relation import Relation
+    from viewkeeper.warehouse.warehouse import Warehouse
 
 __all__ = [
     "ALGORITHMS",
@@ -38,6 +40,7 @@ __all__ = [
     "Scenario",
     "Transactions",
     "ViewkeeperError",
+    "Warehouse",
     "check",
     "judge",
     "parse_view",
@@ -52,6 +55,7 @@ _HOMES = {
     "Scenario": "sim.scenario",
     "Transactions": "algorithms.registry",
     "ViewkeeperError": "errors",
+    "Warehouse": "warehouse.warehouse",
     "check": "checker.judge",
     "judge": "sim.report",
     "parse_view": "sql.parse",

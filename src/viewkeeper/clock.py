@@ -7,9 +7,10 @@ The linter bans the clock and random modules everywhere but here.
 import random
 import secrets
 import time
+import uuid
 from datetime import UTC, datetime
 
-__all__ = ["Random", "fresh_seed", "monotonic", "now", "seeded"]
+__all__ = ["Random", "fresh_seed", "monotonic", "now", "seeded", "unique_id"]
 
 Random = random.Random
 """The type of a random generator; make one with `seeded`."""
@@ -33,3 +34,8 @@ def now() -> datetime:
 def monotonic() -> float:
     """Return seconds on a clock that never goes back; only differences mean anything."""
     return time.monotonic()
+
+
+def unique_id() -> str:
+    """Return a name that nobody else has: 32 hexadecimal digits."""
+    return uuid.uuid4().hex

@@ -1,0 +1,145 @@
+"""What is known of each view: columns, group, layout, folder.
+
+Definitions change seldom, so a record does not repeat them: it names the commit that last changed them, whose catalog
+is `_viewkeeper/catalog/%020d.json`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+
+from viewkeeper.errors import DamagedWarehouse, DefinitionError, UnknownView
+from viewkeeper.warehouse.columns import Columns
+from viewkeeper.warehouse.commit_log import HOME
+from viewkeeper.warehouse.record import FORMAT, seal, unseal
+from viewkeeper.warehouse.store import TEMPORARY, LocalStore
+
+CATALOG = f"{HOME}/catalog"
+VIEWS = "views"
+
+
+class Layout(StrEnum):
+    """How the table of a view is kept."""
+
+    APPENDED = "appended"
+    """a compacted base, and signed deltas appended to it: for large views"""
+    REWRITTEN = "rewritten"
+    """the rows of the last state, written anew by every change: for small views, which any tool reads as they are"""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One view as the warehouse stores it. `properties` belong to those who created it."""
+
+    name: str
+    folder: str
+    group: str
+    layout: Layout
+    columns: Columns
+    created: int
+    """the commit that created it; records before it may know another view of this name"""
+    retention: float | None = None
+    """seconds; None is the warehouse's own"""
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.columns]
+
+
+Catalog = Mapping[str, Definition]
+
+
+class Catalogs:
+    """The catalogs of one warehouse, by the commit that wrote them."""
+
+    def __init__(self, store: LocalStore) -> None:
+        self._store = store
+        self.read = lru_cache(maxsize=16)(self._read)
+
+    def _read(self, commit: int) -> Catalog:
+        name = catalog_name(commit)
+        try:
+            body = unseal(self._store.read(name))
+            return {
+                view: Definition(
+                    view,
+                    told["folder"],
+                    told["group"],
+                    Layout(told["layout"]),
+                    tuple((column, type) for column, type in told["columns"]),
+                    told["created"],
+                    told["retention"],
+                    told["properties"],
+                )
+                for view, told in body["views"].items()
+            }
+        except (ValueError, KeyError, TypeError) as error:
+            raise DamagedWarehouse(
+                f"the catalog {self._store.path(name)} is damaged: {error}", "put it back from a backup"
+            ) from error
+
+    def write(self, commit: int, catalog: Catalog) -> None:
+        """Write the catalog of a commit that is about to be made."""
+        body = {
+            "format": FORMAT,
+            "views": {
+                name: {
+                    "folder": view.folder,
+                    "group": view.group,
+                    "layout": view.layout.value,
+                    "columns": [list(column) for column in view.columns],
+                    "created": view.created,
+                    "retention": view.retention,
+                    "properties": dict(view.properties),
+                }
+                for name, view in catalog.items()
+            },
+        }
+        # A commit that failed may have left one of the same number.
+        self._store.write(catalog_name(commit), seal(body))
+        self.read.cache_clear()
+
+    def remove_before(self, commit: int) -> None:
+        """Delete the catalogs before the one of a commit."""
+        for name in self._store.names(CATALOG):
+            if name.startswith(TEMPORARY) or int(name.removesuffix(".json")) < commit:
+                self._store.delete(f"{CATALOG}/{name}")
+        self.read.cache_clear()
+
+
+def catalog_name(commit: int) -> str:
+    """The file of a catalog."""
+    return f"{CATALOG}/{commit:020d}.json"
+
+
+def find(catalog: Catalog, view: str) -> Definition:
+    """The definition of a view; UnknownView with the names that there are."""
+    if view not in catalog:
+        known = ", ".join(sorted(catalog)) or "none yet"
+        raise UnknownView(f"the warehouse has no view {view!r}", f"it has: {known}")
+    return catalog[view]
+
+
+def free_name(catalog: Iterable[str], view: str) -> str:
+    """The name, if a new view may have it."""
+    if not view or not view.strip():
+        raise DefinitionError("a view needs a name", "such as big_orders")
+    if taken := [other for other in catalog if other.casefold() == view.casefold()]:
+        raise DefinitionError(f"there is a view {taken[0]!r} already", "drop it first, or choose another name")
+    return view
+
+
+def free_folder(store: LocalStore, view: str, taken: Iterable[str]) -> str:
+    """A folder for a new view: its name, as far as file systems and URIs allow, and a number if it is taken."""
+    plain = f"{VIEWS}/{re.sub(r'[^A-Za-z0-9_]', '_', view)}"
+    used = {folder.casefold() for folder in taken}
+    used |= {f"{VIEWS}/{name}".casefold() for name in store.names(VIEWS)}
+    candidate, number = plain, 1
+    while candidate.casefold() in used:
+        number += 1
+        candidate = f"{plain}-{number}"
+    return candidate

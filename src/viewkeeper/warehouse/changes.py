@@ -1,0 +1,69 @@
+"""What changed between two states of a view: its signed rows, state by state.
+
+    changes(since, until) = Σ Δ_s,  since < s <= until
+    V(until) = V(since) + changes(since, until)
+
+Compaction takes deltas out of the newest version of a table, so the walk goes back from version to version: what the
+base of one has swallowed is among the deltas of the record before.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from viewkeeper.warehouse.catalog import Definition, Layout
+from viewkeeper.warehouse.columns import STATE, WEIGHT
+from viewkeeper.warehouse.commit_log import HOME
+from viewkeeper.warehouse.delta_table import DataFile
+from viewkeeper.warehouse.record import Record
+from viewkeeper.warehouse.signed_frames import quoted
+from viewkeeper.warehouse.snapshot import Files
+from viewkeeper.warehouse.spark_files import read_files
+
+
+def read_changes(files: Files, view: Definition, newest: Record, since: int, until: int) -> DataFrame:
+    """The signed rows of the states in (since, until], with their states."""
+    if view.layout is Layout.APPENDED:
+        pieces = _appended(files, view, newest, since, until)
+    else:
+        pieces = [_within(_read(files, view, HOME, _change_files(files, view, newest, since, until)), since, until)]
+    total = pieces[0]
+    for piece in pieces[1:]:
+        total = total.unionAll(piece)
+    columns = [F.col(quoted(name)) for name in view.names]
+    # A row that one state inserts and deletes has not changed.
+    net = total.groupBy(*columns, STATE).agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) != 0)
+    return net.select(*columns, WEIGHT, STATE)
+
+
+def _appended(files: Files, view: Definition, record: Record, since: int, until: int) -> list[DataFrame]:
+    pieces, kept = [], record.tables[view.name].kept
+    while True:
+        table = record.tables[view.name]
+        low = max(since, table.base)
+        deltas = [
+            file
+            for file in files.tables.files(view.folder, table.version)
+            if file.is_delta and (file.states is None or (file.states[1] > low and file.states[0] <= until))
+        ]
+        pieces.append(_within(_read(files, view, view.folder, deltas), low, until))
+        if table.base <= since:
+            return pieces
+        until = table.base
+        record = files.log.find_state(view.group, until, since=kept, newest=record.commit)
+
+
+def _change_files(files: Files, view: Definition, newest: Record, since: int, until: int) -> list[DataFile]:
+    if since == until:
+        return []
+    kept = newest.tables[view.name].kept
+    first = files.log.find_state(view.group, since + 1, since=kept, newest=newest.commit)
+    records = (files.log.record(number) for number in range(first.commit, newest.commit + 1))
+    return [DataFile(name, 0, 0) for record in records if (name := record.tables[view.name].changes)]
+
+
+def _read(files: Files, view: Definition, folder: str, listed: list[DataFile]) -> DataFrame:
+    return read_files(files.spark(), files.store, folder, listed, view.columns, signed=True)
+
+
+def _within(frame: DataFrame, since: int, until: int) -> DataFrame:
+    return frame.filter((F.col(STATE) > since) & (F.col(STATE) <= until))

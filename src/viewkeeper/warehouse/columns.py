@@ -1,0 +1,118 @@
+"""The columns of a stored view: their Spark types, and the same in Arrow.
+
+Parquet, Delta, Spark and Arrow agree on these types exactly; anything else is refused by name when a view is created.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from viewkeeper.errors import BadDelta, DefinitionError
+from viewkeeper.sql.type_families import Family, SqlType, parse_type, sql_type
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+WEIGHT = "_vk_weight"
+STATE = "_vk_state"
+
+Columns = tuple[tuple[str, str], ...]
+"""Names with their Spark types, in order."""
+
+# Delta refuses these in the name of a column.
+_FORBIDDEN = frozenset(" ,;{}()\n\t=")
+
+_PLAIN = {
+    "BOOLEAN": "bool",
+    "TINYINT": "int8",
+    "SMALLINT": "int16",
+    "INT": "int32",
+    "BIGINT": "int64",
+    "FLOAT": "float32",
+    "DOUBLE": "float64",
+    "STRING": "string",
+    "BINARY": "binary",
+    "DATE": "date32",
+}
+
+
+def checked_columns(view: str, columns: Mapping[str, str] | Sequence[tuple[str, str]]) -> Columns:
+    """The columns with their types as Spark writes them; DefinitionError for what cannot be stored."""
+    pairs = list(columns.items()) if isinstance(columns, Mapping) else list(columns)
+    seen: dict[str, str] = {}
+    checked = []
+    if not pairs:
+        raise DefinitionError(f"view {view} has no columns", "give it at least one")
+    for name, type in pairs:
+        if name in (WEIGHT, STATE) or not name or set(name) & _FORBIDDEN:
+            raise DefinitionError(
+                f"view {view}: a column cannot be named {name!r}",
+                f"use AS: {WEIGHT} and {STATE} are reserved, and Delta tables allow none of ' ,;{{}}()=' in a name",
+            )
+        if (other := seen.get(name.casefold())) is not None:
+            raise DefinitionError(
+                f"view {view} has the columns {other!r} and {name!r}, which are one name to Spark", "rename one with AS"
+            )
+        seen[name.casefold()] = name
+        checked.append((name, _storable(view, name, type).name))
+    return tuple(checked)
+
+
+def _storable(view: str, column: str, type: str) -> SqlType:
+    known = sql_type(parse_type(type))
+    if known.family in (Family.NULL, Family.UNKNOWN, Family.OTHER):
+        raise DefinitionError(
+            f"view {view}: column {column} has the type {type or 'unknown'!s}, which cannot be stored",
+            "CAST it to one of BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, DECIMAL, FLOAT, DOUBLE, STRING, BINARY, DATE, "
+            "TIMESTAMP, TIMESTAMP_NTZ",
+        )
+    return known
+
+
+def arrow_type(type: str) -> Any:
+    """The Arrow type of a Spark type."""
+    import pyarrow as pa
+
+    known = sql_type(parse_type(type))
+    if known.family is Family.DECIMAL:
+        return pa.decimal128(known.precision, known.scale)
+    if known.family is Family.TIMESTAMP:
+        return pa.timestamp("us", tz="UTC")
+    if known.family is Family.TIMESTAMP_NTZ:
+        return pa.timestamp("us")
+    return pa.type_for_alias(_PLAIN[known.name])
+
+
+def arrow_schema(columns: Columns, *, signed: bool) -> Any:
+    """The Arrow schema of a view's rows; signed rows also carry weight and state."""
+    import pyarrow as pa
+
+    fields = [pa.field(name, arrow_type(type)) for name, type in columns]
+    if signed:
+        fields += [pa.field(WEIGHT, pa.int64(), nullable=False), pa.field(STATE, pa.int64(), nullable=False)]
+    return pa.schema(fields)
+
+
+def spark_schema(columns: Columns, *, signed: bool) -> "StructType":
+    """The Spark schema of a view's rows; signed rows also carry weight and state."""
+    from pyspark.sql.types import LongType, StructField, StructType, _parse_datatype_string
+
+    fields = [StructField(name, _parse_datatype_string(type)) for name, type in columns]
+    if signed:
+        fields += [StructField(WEIGHT, LongType()), StructField(STATE, LongType())]
+    return StructType(fields)
+
+
+def columns_of(schema: "StructType") -> Columns:
+    """The columns of a DataFrame, without weight and state."""
+    return tuple(
+        (field.name, field.dataType.simpleString().upper()) for field in schema if field.name not in (WEIGHT, STATE)
+    )
+
+
+def check_names(view: str, columns: Columns, given: Sequence[str]) -> None:
+    """BadDelta unless these are the columns of the view, in its order."""
+    wanted = [name for name, _ in columns]
+    if list(given) != wanted:
+        raise BadDelta(
+            f"a change of {view} has the columns {', '.join(given) or 'none'}", f"the view has {', '.join(wanted)}"
+        )

@@ -1,0 +1,275 @@
+"""A commit: new states, new views and dropped ones, all of them or none.
+
+    data files  ⟶  Delta commits of the tables  ⟶  record N           the record makes it true
+
+A failure before the record leaves the last commit; tables that are already ahead are put back (`recovery.py`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.clock import now
+from viewkeeper.errors import BadDelta, DefinitionError, UnknownView
+from viewkeeper.messages import Vector
+from viewkeeper.warehouse import appended, rewritten
+from viewkeeper.warehouse.catalog import Definition, Layout, find, free_folder, free_name
+from viewkeeper.warehouse.columns import checked_columns, columns_of
+from viewkeeper.warehouse.durations import seconds
+from viewkeeper.warehouse.record import GroupState, Record
+from viewkeeper.warehouse.signed_rows import Delta, SignedRows
+from viewkeeper.warehouse.small_loads import stage_rows
+from viewkeeper.warehouse.staged import StagedTable
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.writer import Writer
+
+
+@dataclass
+class _NewStates:
+    """The states that a commit adds to one group."""
+
+    before: Vector
+    vector: dict[str, str]
+    last: int
+    resume: Mapping[str, Any]
+    steps: list[Mapping[str, str]] = field(default_factory=list)
+
+    def closed(self, time: str) -> GroupState:
+        return GroupState(self.vector, self.last, tuple(self.steps), self.before, self.resume, time)
+
+
+@dataclass(frozen=True)
+class _Load:
+    view: Definition
+    rows: Any
+    state: int
+    distinct: bool
+
+
+class Commit:
+    """Collects what one commit does; leaving its `with` block makes it true, an exception in the block drops it."""
+
+    def __init__(
+        self,
+        writer: "Writer",
+        metrics: Mapping[str, Any] | None = None,
+        afterwards: Callable[[Record], None] | None = None,
+    ) -> None:
+        self._writer = writer
+        self._afterwards = afterwards
+        self._last = writer.last
+        self._catalog = dict(writer.catalog)
+        self._groups: dict[str, _NewStates] = {}
+        self._changes: dict[str, SignedRows] = {}
+        self._loads: dict[str, _Load] = {}
+        self._dropped: set[str] = set()
+        self.metrics: dict[str, Any] = dict(metrics or {})
+        self.record: Record | None = None
+        """the record of this commit, once it is made"""
+
+    # --- what it does ---
+
+    def create(
+        self,
+        view: str,
+        columns: Mapping[str, str] | Sequence[tuple[str, str]] | None = None,
+        *,
+        rows: Any = None,
+        group: str = "main",
+        vector: Vector | None = None,
+        layout: Layout | str = Layout.APPENDED,
+        distinct: bool = False,
+        retention: str | float | None = None,
+        properties: Mapping[str, Any] | None = None,
+    ) -> Definition:
+        """A new view with its first rows: a DataFrame, Parquet files, an Arrow table or its batches, a Z-set.
+
+        The rows are the view at the state that the group then has; a group that is new starts with state 0 at `vector`.
+        `distinct` says that no row occurs twice, which spares Spark the check.
+        """
+        free_name(self._catalog, view)
+        if columns is None:
+            columns = _columns_of_rows(view, rows)
+        taken = [other.folder for other in self._catalog.values()]
+        definition = Definition(
+            view,
+            free_folder(self._writer.store, view, taken),
+            group,
+            _layout(layout),
+            checked_columns(view, columns),
+            self._last.commit + 1,
+            None if retention is None else seconds(retention),
+            dict(properties or {}),
+        )
+        state = self._begin_group(group, vector)
+        self._catalog[view] = definition
+        self._loads[view] = _Load(definition, rows, state, distinct)
+        return definition
+
+    def state(
+        self,
+        group: str,
+        vector: Vector,
+        changes: Mapping[str, Delta] | None = None,
+        *,
+        resume: Mapping[str, Any] | None = None,
+    ) -> int:
+        """The next state of a group: the positions that moved, and the change of each view that changes; its number."""
+        new = self._open_group(group)
+        for view in changes or {}:
+            definition = find(self._catalog, view)
+            if definition.group != group:
+                raise BadDelta(
+                    f"view {view} belongs to group {definition.group}, not {group}",
+                    "change it in a state of its own group",
+                )
+            if view in self._loads:
+                raise BadDelta(
+                    f"view {view} is created by this very commit", "add the state before, or in the next commit"
+                )
+        new.last += 1
+        new.steps.append({source: place for source, place in vector.items() if new.vector.get(source) != place})
+        new.vector.update(vector)
+        if resume is not None:
+            new.resume = dict(resume)
+        for view, delta in (changes or {}).items():
+            rows = self._changes.setdefault(view, SignedRows(self._catalog[view]))
+            rows.add(new.last, delta)
+        return new.last
+
+    def drop(self, view: str) -> None:
+        """Drop a view; its files go when no retained commit needs them."""
+        find(self._catalog, view)
+        del self._catalog[view]
+        self._changes.pop(view, None)
+        if self._loads.pop(view, None) is None:
+            self._dropped.add(view)
+
+    def _begin_group(self, group: str, vector: Vector | None) -> int:
+        if group not in self._groups and group not in self._last.groups:
+            start = dict(vector or {})
+            # State 0 is a step like any other, so that it is listed.
+            self._groups[group] = _NewStates({}, start, 0, {}, [start])
+            return 0
+        new = self._open_group(group)
+        if vector is not None and dict(vector) != new.vector:
+            raise BadDelta(
+                f"group {group} is at {new.vector}, and the rows of a new view are at {dict(vector)}",
+                "bring the group to that vector first, with a state in the same commit",
+            )
+        return new.last
+
+    def _open_group(self, group: str) -> _NewStates:
+        if group not in self._groups:
+            if group not in self._last.groups:
+                known = ", ".join(sorted(self._last.groups)) or "none yet"
+                raise UnknownView(f"the warehouse has no group {group!r}", f"it has: {known}")
+            there = self._last.groups[group]
+            self._groups[group] = _NewStates(there.vector, dict(there.vector), there.last, there.resume)
+        return self._groups[group]
+
+    # --- making it true ---
+
+    def __enter__(self) -> Self:
+        self._writer.mutex.acquire()
+        try:
+            self._writer.begin()
+        except BaseException:
+            self._writer.mutex.release()
+            raise
+        self._last = self._writer.last
+        self._catalog = dict(self._writer.catalog)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self.record = self._writer.make(self)
+        finally:
+            self._writer.mutex.release()
+        if self.record is not None and self._afterwards is not None:
+            self._afterwards(self.record)
+
+    def stage(self, number: int) -> "Staged":
+        """Write the data files of everything that changes; nothing is visible yet."""
+        writer = self._writer
+        tables: list[StagedTable] = []
+        with ExitStack() as cleanup:
+            for load in self._loads.values():
+                tables.append(self._stage_load(load, number, cleanup))
+        for view, rows in self._changes.items():
+            before = self._last.tables[view]
+            if rows.view.layout is Layout.APPENDED:
+                tables.append(appended.stage(writer.store, before, rows, number))
+            else:
+                files = writer.tables.files(rows.view.folder, before.version)
+                tables.append(rewritten.stage(writer.store, before, files, rows, number))
+        return Staged(self, tables, number)
+
+    def _stage_load(self, load: _Load, number: int, cleanup: ExitStack) -> StagedTable:
+        writer, view, rows = self._writer, load.view, load.rows
+        if rows is None:
+            rows = MemoryZSet(tuple(view.names))
+        if hasattr(rows, "weights") and getattr(rows, "frame", None) is None:
+            return stage_rows(writer.store, view, rows, load.state, number)
+        from viewkeeper.warehouse.loading import Staging, frame_of, stage_load
+        from viewkeeper.warehouse.spark_files import full_load
+
+        staging = Staging(writer.store)
+        cleanup.callback(staging.clear)
+        frame = frame_of(writer.spark(), staging, getattr(rows, "frame", rows))
+        with full_load(writer.spark(), own=writer.owns_spark):
+            return stage_load(writer.store, view, frame, load.state, number, distinct=load.distinct)
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A commit whose data files are written."""
+
+    commit: Commit
+    tables: Sequence[StagedTable]
+    number: int
+
+    def publish(self, writer: "Writer") -> Record:
+        """Commit the Delta tables, then write the record."""
+        commit, last = self.commit, writer.last
+        committed = {table.view.name: table.commit(writer.store, self.number) for table in self.tables}
+        changed = commit._loads or commit._dropped
+        if changed:
+            writer.catalogs.write(self.number, commit._catalog)
+        tables = {name: committed.get(name) or last.tables[name].untouched() for name in commit._catalog}
+        groups = {name: group.untouched() for name, group in last.groups.items()}
+        time = now().isoformat()
+        groups |= {name: new.closed(time) for name, new in commit._groups.items() if new.steps}
+        inhabited = {view.group for view in commit._catalog.values()}
+        record = Record(
+            self.number,
+            time,
+            writer.id,
+            self.number if changed else last.catalog,
+            tables,
+            {name: group for name, group in groups.items() if name in inhabited or name in commit._groups},
+            commit.metrics,
+        )
+        writer.log.append(record)
+        return record
+
+
+def _layout(layout: Layout | str) -> Layout:
+    try:
+        return Layout(layout)
+    except ValueError:
+        raise DefinitionError(f"there is no layout {layout!r}", "choose 'appended' or 'rewritten'") from None
+
+
+def _columns_of_rows(view: str, rows: Any) -> Sequence[tuple[str, str]]:
+    frame = getattr(rows, "frame", rows)
+    if hasattr(frame, "sparkSession"):
+        return columns_of(frame.schema)
+    raise DefinitionError(f"the columns of view {view} are not known", "give their names and Spark types")

@@ -1,0 +1,31 @@
+"""A new base for a view, computed and written by Spark."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from viewkeeper.errors import DamagedWarehouse
+from viewkeeper.warehouse.catalog import Definition
+from viewkeeper.warehouse.columns import STATE, WEIGHT
+from viewkeeper.warehouse.delta_table import DataFile
+from viewkeeper.warehouse.reading import AppendedView
+from viewkeeper.warehouse.spark_files import write_frame
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.writer import Writer
+
+
+def write_base(writer: "Writer", view: Definition, files: Sequence[DataFile], state: int, name: str) -> list[str]:
+    """Write the view at a state, each distinct row once with its count; the names of the files."""
+    content = AppendedView(writer.spark(), writer.store, view, files, state).weights()
+    stamped = content.withColumn(STATE, F.lit(state).cast("bigint"))
+    written, observed = write_frame(writer.store, view.folder, name, stamped, {"smallest": F.min(WEIGHT)})
+    if (observed["smallest"] or 0) < 0:
+        for file in written:
+            writer.store.delete(f"{view.folder}/{file}")
+        raise DamagedWarehouse(
+            f"view {view.name} has a row that was deleted more often than inserted, by state {state}",
+            "the view and its sources have come apart: reload it; nothing was compacted",
+        )
+    return written

@@ -1,0 +1,157 @@
+"""Compaction: the deltas of a view become part of its base.
+
+    base' = base + Σ deltas       by Spark, when the deltas outgrow a share of the base
+    delta' = ⊎ small deltas       on the driver, when there are many files of few rows
+
+Either is a commit of its own: the content of every state stays what it was. Readers of earlier commits go on with the
+files that they have, which stay until the retention has passed. The new files are written while commits go on; deltas
+that arrive meanwhile simply stay beside the new base.
+"""
+
+import logging
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from viewkeeper.warehouse.catalog import Definition, Layout
+from viewkeeper.warehouse.columns import arrow_schema
+from viewkeeper.warehouse.delta_table import BASE, DELTA, DataFile, describe_file
+from viewkeeper.warehouse.parquet_files import file_name, write_table
+from viewkeeper.warehouse.record import Pending, Record, TableState
+from viewkeeper.warehouse.staged import StagedTable
+from viewkeeper.warehouse.store import missing_file
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.writer import Writer
+
+_LOG = logging.getLogger(__name__)
+
+SMALL_ROWS = 50_000
+"""A delta file of fewer rows is worth merging with others."""
+
+
+@dataclass(frozen=True)
+class CompactionPolicy:
+    """When deltas are compacted: `share` of the base's rows, or so many small `files`."""
+
+    share: float = 0.2
+    least_rows: int = 100_000
+    files: int = 64
+
+    def wants_new_base(self, table: TableState) -> bool:
+        base_rows = max(table.rows, self.least_rows)
+        return table.pending.rows > self.share * base_rows
+
+    def wants_merged_deltas(self, table: TableState) -> bool:
+        return table.pending.files >= self.files
+
+
+DEFAULT_POLICY = CompactionPolicy()
+
+
+def compact(writer: "Writer", view: Definition) -> Record | None:
+    """Give a view a new base that holds its last state; None if it has no deltas."""
+    from viewkeeper.warehouse.compacted_base import write_base
+
+    if view.layout is not Layout.APPENDED:
+        return None
+    with writer.mutex:
+        writer.begin()
+        start = writer.last
+    table = start.tables[view.name]
+    if not table.pending.files:
+        return None
+    state = start.groups[view.group].last
+    old = writer.tables.files(view.folder, table.version)
+    name = file_name(BASE, start.commit + 1)
+    with writer.writing(name):
+        written = write_base(writer, view, old, state, name)
+        return _replace_files(writer, view, {file.name for file in old}, written, base=state)
+
+
+def merge_deltas(writer: "Writer", view: Definition) -> Record | None:
+    """Put the small delta files of a view into one, on the driver; None if there are fewer than two."""
+    with writer.mutex:
+        writer.begin()
+        table = writer.last.tables[view.name]
+        small = [
+            file for file in writer.tables.files(view.folder, table.version) if file.is_delta and file.rows < SMALL_ROWS
+        ]
+        if len(small) < 2:
+            return None
+        merged = pa.concat_tables([_read(writer, view, file) for file in small])
+        name = write_table(writer.store, view.folder, file_name(DELTA, writer.last.commit + 1), merged)
+        return _replace_files(writer, view, {file.name for file in small}, [name], base=None)
+
+
+def _read(writer: "Writer", view: Definition, file: DataFile) -> pa.Table:
+    path = writer.store.path(f"{view.folder}/{file.name}")
+    try:
+        return pq.ParquetFile(path).read().cast(arrow_schema(view.columns, signed=True))
+    except FileNotFoundError as error:
+        raise missing_file(path) from error
+
+
+def _replace_files(writer: "Writer", view: Definition, old: set[str], new: Sequence[str], base: int | None) -> Record:
+    """Commit new files in the place of old ones; deltas that came meanwhile stay."""
+    with writer.mutex:
+        writer.begin()
+        last = writer.last
+        table = last.tables[view.name]
+        listed = writer.tables.files(view.folder, table.version)
+        described = [describe_file(writer.store, view.folder, name) for name in new]
+        after = [file for file in listed if file.name not in old] + [file for file, _ in described]
+        deltas = [file for file in after if file.is_delta]
+        staged = StagedTable(
+            view,
+            arrow_schema(view.columns, signed=True),
+            [add for _, add in described],
+            [file for file in listed if file.name in old],
+            replace(
+                table.untouched(),
+                base=table.base if base is None else base,
+                pending=Pending(len(deltas), sum(file.rows for file in deltas)),
+                added=tuple(new),
+            ),
+        )
+        return writer.replace_table(staged, {"compacted": view.name})
+
+
+class Housekeeper:
+    """Compacts when the policy says so: small deltas at once, a new base beside the commits, one view at a time."""
+
+    def __init__(self, writer: "Writer", policy: CompactionPolicy) -> None:
+        self._writer, self._policy = writer, policy
+        self._under_way: Future[Record | None] | None = None
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="viewkeeper-compaction")
+
+    def look(self, record: Record) -> None:
+        """Look at the tables that a commit has changed."""
+        catalog = self._writer.catalogs.read(record.catalog)
+        for name, table in record.tables.items():
+            if not table.added or catalog[name].layout is not Layout.APPENDED:
+                continue
+            if self._policy.wants_new_base(table):
+                self._start(catalog[name])
+            elif self._policy.wants_merged_deltas(table):
+                merge_deltas(self._writer, catalog[name])
+
+    def _start(self, view: Definition) -> None:
+        if self._under_way is None or self._under_way.done():
+            self._finish()
+            self._under_way = self._pool.submit(compact, self._writer, view)
+
+    def _finish(self) -> None:
+        """Wait for the compaction that was started last. The commits that it was for stand, whatever became of it."""
+        under_way, self._under_way = self._under_way, None
+        if under_way is not None and (error := under_way.exception()) is not None:
+            _LOG.error("a compaction failed and will be tried again: %s", error)
+
+    def close(self) -> None:
+        """Wait for what is under way."""
+        self._finish()
+        self._pool.shutdown()

@@ -1,0 +1,75 @@
+"""Leases of readers, `_viewkeeper/pins/`: what a pinned commit needs is not deleted.
+
+A pin ends when its reader says so, when its process is gone (on the same machine), or when it has not been renewed for
+a day.
+"""
+
+import json
+import os
+import socket
+from datetime import datetime, timedelta
+
+from viewkeeper.clock import now, unique_id
+from viewkeeper.warehouse.commit_log import HOME
+from viewkeeper.warehouse.store import LocalStore
+
+PINS = f"{HOME}/pins"
+LEASE = timedelta(days=1)
+
+
+class Pin:
+    """One lease on one commit."""
+
+    def __init__(self, store: LocalStore, commit: int) -> None:
+        self._store, self.commit = store, commit
+        self._name = f"{PINS}/{unique_id()}.json"
+        self._until = now()
+        self.renew()
+
+    def renew(self) -> None:
+        """Extend the lease if half of it is over."""
+        moment = now()
+        if self._until - moment > LEASE / 2:
+            return
+        self._until = moment + LEASE
+        content: dict[str, object] = {
+            "commit": self.commit,
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "until": self._until.isoformat(),
+        }
+        self._store.write(self._name, json.dumps(content).encode())
+
+    def release(self) -> None:
+        """Give the lease back."""
+        self._store.delete(self._name)
+
+
+def pinned_commits(store: LocalStore) -> list[int]:
+    """The commits that living readers have pinned; pins of the dead are removed on the way."""
+    commits = []
+    for name in store.names(PINS):
+        try:
+            told = json.loads(store.path(f"{PINS}/{name}").read_bytes())
+            commit, alive = int(told["commit"]), _is_alive(told)
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # released meanwhile, or still being written
+        if alive:
+            commits.append(commit)
+        else:
+            store.delete(f"{PINS}/{name}")
+    return commits
+
+
+def _is_alive(told: dict[str, str]) -> bool:
+    if datetime.fromisoformat(told["until"]) < now():
+        return False
+    if told["host"] != socket.gethostname():
+        return True
+    try:
+        os.kill(int(told["pid"]), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

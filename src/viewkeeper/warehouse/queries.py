@@ -1,0 +1,89 @@
+"""SQL over the views of one snapshot, by their names.
+
+The text goes to Spark as it was written, save that each name of a view is replaced by the name of a temporary view of
+its own: the user's catalog and other queries never see them.
+"""
+
+from typing import TYPE_CHECKING
+
+import sqlglot
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from sqlglot import exp
+from sqlglot.optimizer.scope import traverse_scope
+
+from viewkeeper.clock import unique_id
+from viewkeeper.errors import SyntaxProblem, UnknownName, UsageError
+from viewkeeper.warehouse.linear import linear_form
+from viewkeeper.warehouse.signed_frames import quoted
+from viewkeeper.warehouse.spark_files import first_line
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.snapshot import Snapshot
+
+
+def run_query(snapshot: "Snapshot", spark: SparkSession, query: str) -> DataFrame:
+    """The DataFrame of a query."""
+    tree = _parsed(query)
+    names = {name.casefold(): name for name in snapshot.views}
+    used = [table for table in _tables(tree) if not table.db and table.name.casefold() in names]
+    views = {table.name.casefold(): names[table.name.casefold()] for table in used}
+    stored = {view: snapshot.stored(view) for view in set(views.values())}
+    temporary = {view: f"_vk_{unique_id()}" for view in stored}
+    try:
+        for view, name in temporary.items():
+            stored[view].bag().createTempView(name)
+        answer = _spark_sql(spark, _substituted(query, used, views, temporary), snapshot)
+        linear = linear_form(tree, snapshot.catalog[next(iter(stored))].columns) if len(used) == 1 else None
+        if linear is None:
+            return answer
+        (view,) = stored
+        stored[view].signed().createTempView(signed := f"_vk_{unique_id()}")
+        temporary["signed rows"] = signed
+        return _spark_sql(spark, linear(signed, answer.schema), snapshot)
+    finally:
+        for name in temporary.values():
+            spark.catalog.dropTempView(name)
+
+
+def _parsed(query: str) -> exp.Expr:
+    try:
+        statements = [statement for statement in sqlglot.parse(query, dialect="spark") if statement is not None]
+    except sqlglot.ParseError as error:
+        raise SyntaxProblem(f"the query is not SQL: {str(error).splitlines()[0]}", "correct the query") from error
+    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+        raise UsageError("only one SELECT can be run", "views are changed by their sources, never by a statement")
+    return statements[0]
+
+
+def _tables(tree: exp.Expr) -> list[exp.Table]:
+    """The names in the query that are tables, and not common table expressions."""
+    return [
+        source
+        for scope in traverse_scope(tree)
+        for source in {id(found): found for found in scope.sources.values()}.values()
+        if isinstance(source, exp.Table)
+    ]
+
+
+def _substituted(query: str, used: list[exp.Table], views: dict[str, str], temporary: dict[str, str]) -> str:
+    text = query
+    for table in sorted({id(t): t for t in used}.values(), key=lambda t: -int(t.this.meta["start"])):
+        start, end = int(table.this.meta["start"]), int(table.this.meta["end"]) + 1
+        # A column may be written as view.column, so the name lives on as an alias.
+        alias = "" if table.alias else f" AS {quoted(table.name)}"
+        text = text[:start] + quoted(temporary[views[table.name.casefold()]]) + alias + text[end:]
+    return text
+
+
+def _spark_sql(spark: SparkSession, text: str, snapshot: "Snapshot") -> DataFrame:
+    try:
+        return spark.sql(text)
+    except PySparkException as error:
+        condition = error.getCondition() or ""
+        known = ", ".join(snapshot.views) or "none yet"
+        hint = f"views of this warehouse: {known}" if "TABLE_OR_VIEW" in condition else "correct the query"
+        raise UnknownName(f"Spark cannot run the query: {first_line(error)}", hint) from error
+    except Py4JError as error:
+        raise UnknownName(f"Spark cannot run the query: {first_line(error)}", "correct the query") from error

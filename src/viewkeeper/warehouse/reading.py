@@ -1,0 +1,142 @@
+"""A view at any of its states, as a DataFrame.
+
+    V at s  =  base ⊎ positive(net)  −  negative(net)         net = Σ deltas in (base, s], equal rows added up
+
+Base rows are distinct, so each meets at most one row of the small negative part, which is broadcast: one pass over the
+base, and no exchange of it. The positive part is simply added: reading as a bag, it does not matter whether two copies
+of a row come from one place.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from viewkeeper.warehouse.catalog import Definition
+from viewkeeper.warehouse.columns import STATE, WEIGHT
+from viewkeeper.warehouse.commit_log import HOME
+from viewkeeper.warehouse.delta_table import DataFile
+from viewkeeper.warehouse.loading import repeated
+from viewkeeper.warehouse.signed_frames import quoted
+from viewkeeper.warehouse.spark_files import read_files
+from viewkeeper.warehouse.store import LocalStore
+
+BROADCAST_ROWS = 1_000_000
+"""Beyond this many pending rows, what they change is found by an exchange of the base instead of a broadcast."""
+
+_NET, _SIDE = "_vk_net", "_vk_side_"
+
+
+class AppendedView:
+    """A view of the layout `appended`, over the files of one version."""
+
+    def __init__(
+        self, spark: SparkSession, store: LocalStore, view: Definition, files: Sequence[DataFile], state: int
+    ) -> None:
+        self._view = view
+        self._columns = [F.col(quoted(name)) for name in view.names]
+        deltas = [file for file in files if file.is_delta and (file.states is None or file.states[0] <= state)]
+        bases = [file for file in files if not file.is_delta]
+        self._base = read_files(spark, store, view.folder, bases, view.columns, signed=True)
+        pending = read_files(spark, store, view.folder, deltas, view.columns, signed=True)
+        self._pending = pending.filter(F.col(STATE) <= state)
+        self._only_single = all(file.weights == (1, 1) for file in bases)
+        self._only_insertions = all(file.weights is not None and file.weights[0] > 0 for file in deltas)
+        self._has_pending = bool(deltas)
+        self._broadcast = sum(file.rows for file in deltas) <= BROADCAST_ROWS
+
+    def signed(self) -> DataFrame:
+        """Rows with weights that add up to the view, not added up: enough for what is linear in them."""
+        return self._weighted(self._base).unionAll(self._weighted(self._pending))
+
+    def bag(self) -> DataFrame:
+        """Every row, as often as it is there."""
+        base = self._base.select(*self._columns) if self._only_single else repeated(self._base, self._view)
+        if not self._has_pending:
+            return base
+        if self._only_insertions:
+            return base.unionAll(repeated(self._pending, self._view))
+        net = self._net()
+        if not self._broadcast:
+            return repeated(self._summed(self.signed()), self._view)
+        left = self._changed(net.filter(F.col(WEIGHT) < 0))
+        kept = left.filter(F.col(WEIGHT) > 0)
+        kept = kept.select(*self._columns) if self._only_single else repeated(kept, self._view)
+        return kept.unionAll(repeated(net.filter(F.col(WEIGHT) > 0), self._view))
+
+    def weights(self) -> DataFrame:
+        """Every distinct row once, with its count."""
+        if not self._has_pending:
+            return self._weighted(self._base)
+        if not self._broadcast:
+            return self._summed(self.signed())
+        net = self._net()
+        # Rows of the net change that no base row meets are new; those that one meets are added to it.
+        met = self._met(net).select(*(F.col(quoted(_SIDE + name)).alias(name) for name in self._view.names))
+        new = net.join(met, self._same(net, met), "left_anti")
+        changed = self._changed(net).filter(F.col(WEIGHT) != 0)
+        return changed.unionAll(new.select(*self._columns, WEIGHT))
+
+    def _weighted(self, frame: DataFrame) -> DataFrame:
+        return frame.select(*self._columns, WEIGHT)
+
+    def _summed(self, frame: DataFrame) -> DataFrame:
+        total = frame.groupBy(*self._columns).agg(F.sum(WEIGHT).alias(WEIGHT))
+        return total.filter(F.col(WEIGHT) != 0)
+
+    def _net(self) -> DataFrame:
+        return self._summed(self._pending)
+
+    def _beside_base(self, net: DataFrame) -> tuple[DataFrame, Column]:
+        names = self._view.names
+        beside = net.select(*(F.col(quoted(name)).alias(_SIDE + name) for name in names), F.col(WEIGHT).alias(_NET))
+        same = [F.col(quoted(name)).eqNullSafe(F.col(quoted(_SIDE + name))) for name in names]
+        return F.broadcast(beside), reduce(Column.__and__, same)
+
+    def _changed(self, net: DataFrame) -> DataFrame:
+        """The base, each row with the weight that the net change leaves it."""
+        beside, same = self._beside_base(net)
+        joined = self._base.join(beside, same, "left")
+        return joined.select(*self._columns, (F.col(WEIGHT) + F.coalesce(F.col(_NET), F.lit(0))).alias(WEIGHT))
+
+    def _met(self, net: DataFrame) -> DataFrame:
+        beside, same = self._beside_base(net)
+        return self._base.join(beside, same)
+
+    def _same(self, left: DataFrame, right: DataFrame) -> Column:
+        same = [left[quoted(name)].eqNullSafe(right[quoted(name)]) for name in self._view.names]
+        return reduce(Column.__and__, same)
+
+
+class RewrittenView:
+    """A view of the layout `rewritten`: the rows of a version, less the changes after the state that is asked for."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        store: LocalStore,
+        view: Definition,
+        files: Sequence[DataFile],
+        later: Sequence[DataFile],
+        state: int,
+    ) -> None:
+        self._view = view
+        self._columns = [F.col(quoted(name)) for name in view.names]
+        self._rows = read_files(spark, store, view.folder, files, view.columns, signed=False)
+        changes = read_files(spark, store, HOME, later, view.columns, signed=True).filter(F.col(STATE) > state)
+        self._undone = changes.select(*self._columns, (-F.col(WEIGHT)).alias(WEIGHT)) if later else None
+
+    def signed(self) -> DataFrame:
+        rows = self._rows.select(*self._columns, F.lit(1).cast("bigint").alias(WEIGHT))
+        return rows if self._undone is None else rows.unionAll(self._undone)
+
+    def bag(self) -> DataFrame:
+        return self._rows if self._undone is None else repeated(self.weights(), self._view)
+
+    def weights(self) -> DataFrame:
+        total = self.signed().groupBy(*self._columns).agg(F.sum(WEIGHT).alias(WEIGHT))
+        return total.filter(F.col(WEIGHT) != 0)
+
+
+StoredView = AppendedView | RewrittenView

@@ -1,0 +1,108 @@
+"""After a crash: tables that are ahead of the last record are put back, files that no record knows are swept.
+
+    the Delta version of a table  >  the version in record N      ⟶  restore it, and say so in record N + 1
+    a data file of commit  >  N                                   ⟶  a leftover
+
+Data files carry the number of their commit in their name. A commit is made when its record is there, so files of a
+later number belong to a commit that never was.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from viewkeeper.clock import now
+from viewkeeper.warehouse.catalog import CATALOG, VIEWS, Catalogs
+from viewkeeper.warehouse.commit_log import HOME, CommitLog
+from viewkeeper.warehouse.delta_table import list_files, newest_version, restore_table
+from viewkeeper.warehouse.record import Record
+from viewkeeper.warehouse.store import TEMPORARY, LocalStore, missing_file
+
+_NUMBER = re.compile(r"/(?:base-|delta-|rows-)?(\d{20})-[0-9a-f]{32}")
+
+
+def recover(
+    store: LocalStore, last: Record, catalogs: Catalogs, log: CommitLog, writer: str, being_written: Iterable[str] = ()
+) -> Record:
+    """Make tables and files what the last record says; the last record afterwards."""
+    versions = _restore_tables(store, last, catalogs)
+    sweep_leftovers(store, last.commit, being_written)
+    if not versions:
+        return last
+    # The tables are one version further on, with the content that they had. Besides saying so, the new record makes
+    # sure that whoever left them behind can no longer commit.
+    record = replace(
+        last,
+        commit=last.commit + 1,
+        time=now().isoformat(),
+        writer=writer,
+        tables={
+            name: replace(table.untouched(), version=versions.get(name, table.version))
+            for name, table in last.tables.items()
+        },
+        groups={name: group.untouched() for name, group in last.groups.items()},
+        metrics={"recovered": sorted(versions)},
+    )
+    log.append(record)
+    return record
+
+
+def _restore_tables(store: LocalStore, last: Record, catalogs: Catalogs) -> dict[str, int]:
+    restored = {}
+    for view, definition in catalogs.read(last.catalog).items():
+        version = last.tables[view].version
+        following = f"{definition.folder}/_delta_log/{version + 1:020d}.json"
+        if not store.exists(following):
+            if not store.exists(f"{definition.folder}/_delta_log"):
+                raise missing_file(store.path(f"{definition.folder}/_delta_log"))
+            continue
+        newest = newest_version(store, definition.folder)
+        assert newest is not None
+        before = list_files(store, definition.folder, version)[1]
+        if list_files(store, definition.folder, newest)[1] != before:
+            restore_table(store, definition.folder, version, last.commit + 1)
+            newest += 1
+        restored[view] = newest
+    return restored
+
+
+def sweep_leftovers(store: LocalStore, last: int, being_written: Iterable[str] = ()) -> int:
+    """Delete what commits after `last`, which never came to be, have left; the number of files."""
+    swept = 0
+    for folder in (VIEWS, HOME):
+        for file in list(store.files(folder)):
+            if any(f"/{other}/" in file.name for other in being_written):
+                continue
+            name = file.name.rpartition("/")[2]
+            number = _NUMBER.search(file.name)
+            if (
+                name.startswith(TEMPORARY)
+                or file.name.startswith(f"{HOME}/staging/")
+                or (number and int(number[1]) > last)
+                or (file.name.startswith(f"{CATALOG}/") and int(name.removesuffix(".json")) > last)
+            ):
+                store.delete(file.name)
+                swept += 1
+    return swept + _sweep_unborn_tables(store, last)
+
+
+def _sweep_unborn_tables(store: LocalStore, last: int) -> int:
+    """Tables that were created by a commit that never was."""
+    swept = 0
+    for folder in store.names(VIEWS):
+        first = f"{VIEWS}/{folder}/_delta_log/{0:020d}.json"
+        if store.exists(first) and created_by(store.read(first)) > last:
+            for file in list(store.files(f"{VIEWS}/{folder}")):
+                store.delete(file.name)
+                swept += 1
+    return swept
+
+
+def created_by(first_version: bytes) -> int:
+    """The commit that created a table, from the first version in its Delta log."""
+    for line in first_version.splitlines():
+        told = json.loads(line).get("commitInfo", {}).get("viewkeeper.commit")
+        if told is not None:
+            return int(told)
+    return 0

@@ -1,0 +1,37 @@
+"""A first content that is already on the driver: written there, with no Spark job."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewkeeper.errors import BadDelta
+from viewkeeper.warehouse.catalog import Definition, Layout
+from viewkeeper.warehouse.columns import STATE, WEIGHT, arrow_schema
+from viewkeeper.warehouse.delta_table import BASE, ROWS, describe_file
+from viewkeeper.warehouse.parquet_files import file_name, write_table
+from viewkeeper.warehouse.record import TableState
+from viewkeeper.warehouse.rewritten import apply_delta
+from viewkeeper.warehouse.signed_rows import conformed_table, table_of_zset
+from viewkeeper.warehouse.staged import StagedTable
+from viewkeeper.warehouse.store import LocalStore
+
+
+def stage_rows(store: LocalStore, view: Definition, zset: Any, state: int, commit: int) -> StagedTable:
+    """Write the rows of a Z-set as the first content of a view."""
+    signed = view.layout is Layout.APPENDED
+    schema = arrow_schema(view.columns, signed=signed)
+    rows = conformed_table(view, table_of_zset(view, zset))
+    if rows.num_rows == 0:
+        return StagedTable(view, schema, (), (), TableState(-1, state, state, commit, 0))
+    if (pc.min(rows[WEIGHT]).as_py() or 0) < 0:
+        raise BadDelta(f"the load of {view.name} has a row with a negative count", "load each row at least once")
+    rows = rows.append_column(STATE, pa.repeat(pa.scalar(state, pa.int64()), rows.num_rows)).cast(
+        arrow_schema(view.columns, signed=True)
+    )
+    size = pc.sum(rows[WEIGHT]).as_py()
+    if not signed:
+        rows = apply_delta(view, schema.empty_table(), rows)
+    name = write_table(store, view.folder, file_name(BASE if signed else ROWS, commit), rows)
+    add = describe_file(store, view.folder, name)[1]
+    return StagedTable(view, schema, [add], (), TableState(-1, state, state, commit, size, added=(name,)))

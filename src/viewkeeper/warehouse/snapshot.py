@@ -1,0 +1,157 @@
+"""One commit, held still: all views of a group read from it show one vector, while refreshes go on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from viewkeeper.errors import StateGone
+from viewkeeper.messages import Vector
+from viewkeeper.warehouse.catalog import Catalog, Catalogs, Definition, Layout, find
+from viewkeeper.warehouse.commit_log import CommitLog, state_gone
+from viewkeeper.warehouse.delta_table import DataFile
+from viewkeeper.warehouse.pins import Pin
+from viewkeeper.warehouse.record import Record
+from viewkeeper.warehouse.states import State, states_of
+from viewkeeper.warehouse.store import LocalStore
+from viewkeeper.warehouse.tables import Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from viewkeeper.warehouse.reading import StoredView
+
+
+@dataclass(frozen=True)
+class Files:
+    """What every reader of a warehouse shares: its files, its log, and a way to Spark."""
+
+    store: LocalStore
+    log: CommitLog
+    catalogs: Catalogs
+    tables: Tables
+    spark: "Callable[[], SparkSession]"
+
+
+class Snapshot:
+    """The views as one commit has them; a context manager that keeps their files from being deleted."""
+
+    def __init__(self, files: Files, record: Record, pin: Pin | None = None) -> None:
+        self._files, self._record, self._pin = files, record, pin
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the commit: its files may be deleted once they are past their retention."""
+        if self._pin is not None:
+            self._pin.release()
+            self._pin = None
+
+    # --- what there is ---
+
+    @property
+    def commit(self) -> int:
+        """The number of the commit."""
+        return self._record.commit
+
+    @property
+    def record(self) -> Record:
+        return self._record
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._files.catalogs.read(self._record.catalog)
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        return tuple(sorted(self.catalog))
+
+    def vector(self, view: str) -> Vector:
+        """The positions of the sources that the last state of a view reflects."""
+        return dict(self._record.groups[self._view(view).group].vector)
+
+    def state(self, view: str) -> int:
+        """The number of the last state of a view."""
+        return self._record.groups[self._view(view).group].last
+
+    def states(self, view: str) -> list[State]:
+        """The states of a view that can be read, oldest first."""
+        return states_of(self._files.log, self._view(view), self._record)
+
+    # --- reading ---
+
+    def read(self, view: str, state: int | None = None, *, weights: bool = False) -> "DataFrame":
+        """The rows of a view at a state (by default its last): a bag, or each distinct row with its count in
+        `_vk_weight`."""
+        stored = self.stored(view, state)
+        return stored.weights() if weights else stored.bag()
+
+    def stored(self, view: str, state: int | None = None) -> "StoredView":
+        """The same in any of its forms."""
+        from viewkeeper.warehouse.reading import AppendedView, RewrittenView
+
+        if self._pin is not None:
+            self._pin.renew()
+        definition = self._view(view)
+        record, state = self._holding(definition, state)
+        table = record.tables[view]
+        files, spark, store = self._files, self._files.spark(), self._files.store
+        listed = files.tables.files(definition.folder, table.version)
+        if definition.layout is Layout.APPENDED:
+            return AppendedView(spark, store, definition, listed, state)
+        later = (
+            [DataFile(table.changes, 0, 0)] if table.changes and state < record.groups[definition.group].last else []
+        )
+        return RewrittenView(spark, store, definition, listed, later, state)
+
+    def changes(self, view: str, since: int, until: int | None = None) -> "DataFrame":
+        """The signed rows of the states after `since`, up to `until` (by default the last)."""
+        from viewkeeper.warehouse.changes import read_changes
+
+        definition = self._view(view)
+        self._holding(definition, since)
+        newest, until = self._holding(definition, until)
+        if until < since:
+            raise StateGone(f"state {until} of {view} is before state {since}", "give the earlier one as 'since'")
+        return read_changes(self._files, definition, newest, since, until)
+
+    def sql(self, query: str) -> "DataFrame":
+        """The answer of a Spark SQL query over the views, by their names."""
+        from viewkeeper.warehouse.queries import run_query
+
+        return run_query(self, self._files.spark(), query)
+
+    def _view(self, view: str) -> Definition:
+        return find(self.catalog, view)
+
+    def _holding(self, view: Definition, state: int | None) -> tuple[Record, int]:
+        """The record to read a state from, and its number."""
+        last = self._record.groups[view.group].last
+        table = self._record.tables[view.name]
+        if state is None:
+            return self._record, last
+        if not table.oldest <= state <= last:
+            raise state_gone(view.name, state)
+        held = state >= table.base if view.layout is Layout.APPENDED else state == last
+        if held:
+            return self._record, state
+        log = self._files.log
+        return log.find_state(view.group, state, since=table.kept, newest=self._record.commit), state
+
+
+def pinned(files: Files) -> Snapshot:
+    """A snapshot of the last commit, pinned."""
+    while True:
+        snapshot = Snapshot(files, record := files.log.last(), Pin(files.store, record.commit))
+        # Vacuum may have passed between reading the record and pinning it. It says in a record of its own what it is
+        # about to take away.
+        later = files.log.last().tables
+        if all(view not in later or later[view].oldest <= snapshot.state(view) for view in snapshot.views):
+            return snapshot
+        snapshot.close()

@@ -1,0 +1,90 @@
+"""Data files that Spark writes and reads, and what it says when it cannot."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+
+from viewkeeper.errors import BadDelta, StorageFailure
+from viewkeeper.warehouse.columns import Columns, spark_schema
+from viewkeeper.warehouse.delta_table import DataFile
+from viewkeeper.warehouse.store import LocalStore, missing_file
+
+ROWS_PER_FILE = 5_000_000
+
+
+def read_files(
+    spark: SparkSession, store: LocalStore, folder: str, files: Sequence[DataFile], columns: Columns, *, signed: bool
+) -> DataFrame:
+    """A DataFrame over exactly these files."""
+    schema = spark_schema(columns, signed=signed)
+    if not files:
+        return spark.createDataFrame([], schema)
+    for file in files:
+        if not store.exists(f"{folder}/{file.name}"):
+            raise missing_file(store.path(f"{folder}/{file.name}"))
+    paths = [store.spark_path(f"{folder}/{file.name}") for file in files]
+    # Names are names, whatever characters the path of the warehouse has in it.
+    return spark.read.schema(schema).option("__globPaths__", "false").parquet(*paths)
+
+
+def write_frame(
+    store: LocalStore, folder: str, name: str, frame: "DataFrame", observe: "Mapping[str, Column]"
+) -> tuple[list[str], dict[str, Any]]:
+    """Let Spark write a DataFrame as Parquet files; their names there, and the aggregates observed on the way."""
+
+    observation = Observation()
+    observed = frame.observe(observation, *(column.alias(key) for key, column in observe.items()))
+    with spark_errors(f"writing {store.path(folder)}"):
+        observed.write.option("maxRecordsPerFile", ROWS_PER_FILE).option("compression", "zstd").parquet(
+            store.spark_path(f"{folder}/{name}")
+        )
+    written = [f"{name}/{file}" for file in store.names(f"{folder}/{name}") if file.endswith(".parquet")]
+    # Spark's own leavings: checksums and the marker of success.
+    for file in store.names(f"{folder}/{name}"):
+        if not file.endswith(".parquet"):
+            store.delete(f"{folder}/{name}/{file}")
+    store.make_durable(f"{folder}/{file}" for file in written)
+    return written, dict(observation.get)
+
+
+@contextmanager
+def spark_errors(doing: str) -> Iterator[None]:
+    """What Spark says when a job fails, without the stack of the JVM."""
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        told = first_line(error)
+        if "No space left on device" in str(error) or "Disk quota exceeded" in str(error):
+            raise StorageFailure(
+                f"{doing}: the disk is full", "free some space and try again; what was committed before is as it was"
+            ) from error
+        if "FAILED_READ_FILE" in str(error) or "FileNotFoundException" in str(error) or "PATH_NOT_FOUND" in str(error):
+            raise StorageFailure(
+                f"{doing}: {told}", "a file is missing or damaged: put it back from a backup, or reload the view"
+            ) from error
+        raise BadDelta(f"{doing}: {told}", "correct the rows, or CAST them to the types of the view") from error
+
+
+def first_line(error: Exception) -> str:
+    """The message of a Spark error, in one line."""
+    text = str(error).strip()
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
+    return lines[0].strip() if lines else type(error).__name__
+
+
+@contextmanager
+def full_load(spark: "SparkSession", *, own: bool) -> Iterator[None]:
+    """Let Spark re-plan between the stages of a large job; a session that is not ours stays as it is."""
+    if not own:
+        yield
+        return
+    spark.conf.set("spark.sql.adaptive.enabled", "true")
+    try:
+        yield
+    finally:
+        spark.conf.set("spark.sql.adaptive.enabled", "false")

@@ -1,0 +1,35 @@
+"""A table whose new files are written and not yet committed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from deltalake.transaction import AddAction
+
+from viewkeeper.warehouse.catalog import Definition
+from viewkeeper.warehouse.delta_table import DataFile, change_table, create_table
+from viewkeeper.warehouse.record import TableState
+from viewkeeper.warehouse.store import LocalStore
+
+
+@dataclass(frozen=True)
+class StagedTable:
+    """What a commit will do to one table, and what its record will say of it; a new table has version -1."""
+
+    view: Definition
+    schema: Any
+    adds: Sequence[AddAction]
+    removes: Sequence[DataFile]
+    after: TableState
+
+    def commit(self, store: LocalStore, commit: int) -> TableState:
+        """Commit the files to the Delta table; the entry of the record."""
+        if self.after.version < 0:
+            version = create_table(store, self.view.folder, self.view.name, self.schema, self.adds, commit)
+        elif self.adds or self.removes:
+            version = change_table(
+                store, self.view.folder, self.after.version, self.schema, self.adds, self.removes, commit
+            )
+        else:
+            version = self.after.version
+        return replace(self.after, version=version)

@@ -1,0 +1,48 @@
+"""The states of a view that can be read: number, vector, time, size."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from viewkeeper.messages import Vector
+from viewkeeper.warehouse.catalog import Definition
+from viewkeeper.warehouse.commit_log import CommitLog
+from viewkeeper.warehouse.record import Record
+
+
+@dataclass(frozen=True)
+class State:
+    """One state of a view; `rows` counts duplicates, `commit` made it readable at `time`."""
+
+    state: int
+    vector: Vector
+    time: str
+    rows: int
+    commit: int
+
+
+def states_of(log: CommitLog, view: Definition, newest: Record) -> list[State]:
+    """The readable states, oldest first."""
+    return list(_walk(log, view, newest))
+
+
+def _walk(log: CommitLog, view: Definition, newest: Record) -> Iterator[State]:
+    oldest, kept = newest.tables[view.name].oldest, newest.tables[view.name].kept
+    listed: int | None = None
+    for number in log.numbers():
+        if not kept <= number <= newest.commit:
+            continue
+        record = newest if number == newest.commit else log.record(number)
+        table, group = record.tables.get(view.name), record.groups.get(view.group)
+        if table is None or group is None or group.last < oldest:
+            continue
+        grown = dict(table.growth)
+        rows = table.rows - sum(grown.values())
+        for state, vector in group.vectors():
+            rows += grown.get(state, 0)
+            if state >= oldest:
+                yield State(state, vector, group.time, rows, number)
+                listed = state
+        if listed is None:
+            # Its own record is gone or older than the view: this one is the first to have it.
+            yield State(group.last, group.vector, group.time, table.rows, number)
+            listed = group.last

@@ -1,0 +1,229 @@
+"""The files of a warehouse, by name relative to its root.
+
+    create_exclusive(name, bytes)      all of it or nothing, and only if the name is free
+
+is what makes a commit atomic and keeps a second writer out. Locally it is a temporary file, fsync, a hard link (which
+fails if the name is taken) and fsync of the folder.
+"""
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from viewkeeper.clock import unique_id
+from viewkeeper.errors import DamagedWarehouse, NotAWarehouse, StorageFailure, UsageError, WriterPresent
+
+TEMPORARY = ".vk-tmp-"
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file of the warehouse: its name, its bytes, and when it was last changed (seconds since 1970)."""
+
+    name: str
+    size: int
+    modified: float
+
+
+class LocalStore:
+    """A folder that the driver and all executors see under the same path."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def __str__(self) -> str:
+        return str(self.root)
+
+    def path(self, name: str) -> Path:
+        """Where a file is, on this machine."""
+        return self.root / name
+
+    def spark_path(self, name: str) -> str:
+        """The path that is handed to Spark: with a scheme, so that a cluster's default file system does not matter."""
+        return f"file:{self.root / name}"
+
+    def delta_path(self, name: str) -> str:
+        """The path that is handed to deltalake."""
+        return str(self.root / name)
+
+    # --- reading ---
+
+    def read(self, name: str) -> bytes:
+        with _explained(self.path(name)):
+            return self.path(name).read_bytes()
+
+    def exists(self, name: str) -> bool:
+        return self.path(name).exists()
+
+    def names(self, folder: str) -> list[str]:
+        """The names directly in a folder; none if there is no such folder."""
+        with _explained(self.path(folder)):
+            try:
+                return sorted(os.listdir(self.path(folder)))
+            except FileNotFoundError:
+                return []
+
+    def files(self, folder: str) -> Iterator[StoredFile]:
+        """Every file in a folder and below it."""
+        for place, folders, names in os.walk(self.path(folder)):
+            folders.sort()
+            for name in sorted(names):
+                path = Path(place, name)
+                try:
+                    about = path.stat()
+                except FileNotFoundError:  # somebody else swept it
+                    continue
+                yield StoredFile(path.relative_to(self.root).as_posix(), about.st_size, about.st_mtime)
+
+    # --- writing ---
+
+    def create_exclusive(self, name: str, content: bytes) -> None:
+        """Write a file that must not be there yet; FileExistsError if it is."""
+        path = self.path(name)
+        with _explained(path), self._temporary(path, content) as temporary:
+            os.link(temporary, path)
+            _sync_folder(path.parent)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file, or put it in place of the one that is there, all at once."""
+        path = self.path(name)
+        with _explained(path), self._temporary(path, content) as temporary:
+            os.replace(temporary, path)
+            _sync_folder(path.parent)
+
+    @contextmanager
+    def _temporary(self, path: Path, content: bytes) -> Iterator[Path]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f"{TEMPORARY}{unique_id()}")
+        try:
+            with open(temporary, "xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            yield temporary
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def make_durable(self, names: Iterable[str]) -> None:
+        """Wait until files that Spark or deltalake wrote are on the disk, and so are their names."""
+        folders = set()
+        for name in names:
+            path = self.path(name)
+            with _explained(path), open(path, "rb") as file:
+                os.fsync(file.fileno())
+            folders.add(path.parent)
+        for folder in folders:
+            _sync_folder(folder)
+
+    def delete(self, name: str) -> None:
+        """Delete a file, and the folders that become empty; a file that is not there is fine."""
+        path = self.path(name)
+        with _explained(path):
+            path.unlink(missing_ok=True)
+            for folder in path.parents:
+                if folder == self.root:
+                    break
+                try:
+                    folder.rmdir()
+                except OSError:
+                    break
+
+    # --- one writer ---
+
+    @contextmanager
+    def locked(self, name: str, holder: dict[str, object]) -> Iterator[None]:
+        """Hold a lock that ends with this process, however it ends; WriterPresent if another holds it."""
+        path = self.path(name)
+        with _explained(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Not "w": whoever fails to get the lock must not wipe the holder's name.
+            with open(path, "a+", encoding="utf-8") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    file.seek(0)
+                    raise _writer_present(self.root, file.read()) from None
+                file.truncate(0)
+                file.write(json.dumps(holder))
+                file.flush()
+                yield
+
+
+def _writer_present(root: Path, holder: str) -> WriterPresent:
+    try:
+        told = json.loads(holder)
+        who = f"process {told['pid']} on {told['host']}, since {told['since']}"
+    except (ValueError, KeyError, TypeError):
+        who = "another process"
+    return WriterPresent(
+        f"{root} is being written by {who}",
+        "stop it first, or open the warehouse with read_only=True (reading never waits)",
+    )
+
+
+def open_store(path: str | os.PathLike[str]) -> LocalStore:
+    """The store of a path or a file: URI."""
+    text = os.fspath(path)
+    parts = urlsplit(text)
+    if len(parts.scheme) > 1:
+        if parts.scheme != "file":
+            raise UsageError(
+                f"{parts.scheme}:// is not supported: {text}",
+                "use a folder that the driver and all executors see under one path: a disk, NFS, a mounted bucket",
+            )
+        text = unquote(parts.path)
+    root = Path(text).expanduser().absolute()
+    if "%" in str(root):
+        raise UsageError(f"the path of a warehouse may not contain '%': {root}", "choose another folder")
+    if root.exists() and not root.is_dir():
+        raise NotAWarehouse(f"{root} is a file, and a warehouse is a folder", "name a folder")
+    return LocalStore(root)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn what the operating system says about a file into what it means for the warehouse."""
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except FileNotFoundError as error:
+        raise missing_file(error.filename or path) from error
+    except OSError as error:
+        raise storage_failure(error, path) from error
+
+
+def missing_file(path: object) -> DamagedWarehouse:
+    """The error for a file that a commit names and that is not there."""
+    return DamagedWarehouse(
+        f"{path} is missing",
+        "something other than viewkeeper deleted it: put it back from a backup, or reload the view that it belongs to",
+    )
+
+
+def storage_failure(error: OSError, path: object) -> StorageFailure:
+    """The error for a disk that is full, a folder that may not be written, and the like."""
+    hints = {
+        errno.ENOSPC: "the disk is full: free some space ('viewkeeper vacuum' removes what is past its retention) "
+        "and try again; what was committed before is as it was",
+        errno.EDQUOT: "the quota is used up: free some space and try again; what was committed before is as it was",
+        errno.EROFS: "the file system is read-only: open the warehouse with read_only=True",
+        errno.EACCES: "grant this user access to the folder, or open the warehouse with read_only=True",
+    }
+    return StorageFailure(
+        f"{path}: {error.strerror or error}", hints.get(error.errno or 0, "what was committed before is as it was")
+    )
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,181 @@
+"""Warehouse: the public object.
+
+with Warehouse.open("lake") as wh:
+    with wh.commit() as commit:
+        commit.create("big_orders", {"id": "BIGINT", "amount": "DECIMAL(10, 2)"}, rows=orders)
+    with wh.commit() as commit:
+        commit.state("main", {"shop": "00000000000000000042"}, {"big_orders": delta})
+    wh.read("big_orders").show()
+"""
+
+import os
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from viewkeeper.errors import NotAWarehouse, UsageError
+from viewkeeper.warehouse.catalog import Catalogs, find
+from viewkeeper.warehouse.commit import Commit
+from viewkeeper.warehouse.commit_log import FORMAT_FILE, CommitLog, create_format, read_format
+from viewkeeper.warehouse.compaction import DEFAULT_POLICY, CompactionPolicy, Housekeeper
+from viewkeeper.warehouse.durations import seconds
+from viewkeeper.warehouse.session import local_session
+from viewkeeper.warehouse.snapshot import Files, Snapshot, pinned
+from viewkeeper.warehouse.states import State
+from viewkeeper.warehouse.status import Status, status_of
+from viewkeeper.warehouse.store import open_store
+from viewkeeper.warehouse.tables import Tables
+from viewkeeper.warehouse.vacuum import Vacuumed, vacuum
+from viewkeeper.warehouse.writer import Writer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Warehouse:
+    """The stored views: one writer, any number of readers. Use it as a context manager."""
+
+    def __init__(self, files: Files, writer: Writer | None, identity: str, keeper: Housekeeper | None) -> None:
+        self._files, self._writer, self._identity, self._keeper = files, writer, identity, keeper
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        spark: "SparkSession | None" = None,
+        create: bool = True,
+        *,
+        read_only: bool = False,
+        compaction: CompactionPolicy | None = DEFAULT_POLICY,
+    ) -> "Warehouse":
+        """Open the warehouse in a folder, or make one in a new or empty folder.
+
+        Without a session one is started on this machine when it is first needed. A session that is given is used as it
+        is; its executors must see the folder under the same path. With `read_only` nothing is written and no lock is
+        taken, so it works beside a writer. `compaction=None` leaves compaction to `compact()`.
+        """
+        store = open_store(path)
+        if not store.exists(FORMAT_FILE):
+            if read_only or not create:
+                raise NotAWarehouse(
+                    f"{store} is not a warehouse: there is no {FORMAT_FILE} in it", "name the folder of one"
+                )
+            create_format(store)
+        identity = read_format(store)
+        log, catalogs, tables = CommitLog(store), Catalogs(store), Tables(store)
+        session = _Session(spark)
+        files = Files(store, log, catalogs, tables, session.get)
+        if read_only:
+            return cls(files, None, identity, None)
+        writer = Writer(store, log, catalogs, tables, session.get, owns_spark=spark is None)
+        writer.open()
+        return cls(files, writer, identity, Housekeeper(writer, compaction) if compaction else None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Wait for a compaction that is under way, and let the next writer in."""
+        if self._keeper is not None:
+            self._keeper.close()
+        if self._writer is not None:
+            self._writer.close()
+
+    @property
+    def path(self) -> "Path":
+        return self._files.store.root
+
+    @property
+    def spark(self) -> "SparkSession":
+        return self._files.spark()
+
+    # --- writing ---
+
+    def commit(self, metrics: Mapping[str, Any] | None = None) -> Commit:
+        """What a `with` block does to the returned object becomes one atomic commit when the block ends."""
+        return Commit(self._writing(), metrics, self._keeper.look if self._keeper else None)
+
+    def compact(self, view: str | None = None) -> list[str]:
+        """Give views with pending deltas a new base, now; the names of those that had any."""
+        from viewkeeper.warehouse.compaction import compact
+
+        writer = self._writing()
+        catalog = writer.catalog
+        views = [find(catalog, view)] if view else [catalog[name] for name in sorted(catalog)]
+        return [definition.name for definition in views if compact(writer, definition) is not None]
+
+    def vacuum(
+        self, retention: str | float = "7 days", *, grace: str | float = "1 hour", dry_run: bool = False
+    ) -> Vacuumed:
+        """Forget states that ceased to be the last longer ago than the retention, and delete their files.
+
+        A view's own retention goes before. Files younger than the grace period, and whatever a pinned snapshot needs,
+        stay.
+        """
+        return vacuum(self._writing(), seconds(retention), seconds(grace), dry_run=dry_run)
+
+    def publish(self, view: str, target: str | os.PathLike[str], state: int | None = None) -> "Path":
+        """Write a plain copy of a view as a Delta table outside the warehouse; where it is."""
+        from viewkeeper.warehouse.publish import publish
+
+        with self.snapshot() as snapshot:
+            rows = snapshot.read(view, state)
+            return publish(self._files.store, snapshot.catalog[view], rows, snapshot.commit, target)
+
+    # --- reading ---
+
+    def snapshot(self) -> Snapshot:
+        """The last commit, pinned: its files stay until the snapshot is closed."""
+        return pinned(self._files)
+
+    def read(self, view: str, state: int | None = None, *, weights: bool = False) -> "DataFrame":
+        """The rows of a view at a state (by default its last): a bag, or each distinct row with its count in
+        `_vk_weight`."""
+        return self._latest().read(view, state, weights=weights)
+
+    def sql(self, query: str) -> "DataFrame":
+        """The answer of a Spark SQL query over the views, by their names, all at one commit."""
+        return self._latest().sql(query)
+
+    def states(self, view: str) -> list[State]:
+        """The states of a view that can be read, oldest first."""
+        return self._latest().states(view)
+
+    def changes(self, view: str, since: int, until: int | None = None) -> "DataFrame":
+        """The signed rows of the states after `since`, up to `until`: `_vk_weight` says how often, `_vk_state` when."""
+        return self._latest().changes(view, since, until)
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        return self._latest().views
+
+    def status(self) -> Status:
+        """Size, files, pending deltas and last state per view; needs no Spark."""
+        return status_of(self._files, self._identity)
+
+    def _latest(self) -> Snapshot:
+        return Snapshot(self._files, self._files.log.last())
+
+    def _writing(self) -> Writer:
+        if self._writer is None:
+            raise UsageError("the warehouse was opened with read_only=True", "open it without, to write")
+        return self._writer
+
+
+class _Session:
+    """The session that was given, or one that is started when it is first needed."""
+
+    def __init__(self, given: "SparkSession | None") -> None:
+        self._spark = given
+
+    def get(self) -> "SparkSession":
+        if self._spark is None:
+            self._spark = local_session()
+        return self._spark
