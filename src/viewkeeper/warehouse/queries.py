@@ -4,6 +4,7 @@ The text goes to Spark as it was written, save that each name of a view is repla
 its own: the user's catalog and other queries never see them.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import sqlglot
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
     from viewkeeper.warehouse.snapshot import Snapshot
 
 
-def run_query(snapshot: "Snapshot", spark: SparkSession, query: str) -> DataFrame:
+def run_query(snapshot: "Snapshot", start_spark: Callable[[], SparkSession], query: str) -> DataFrame:
     """The DataFrame of a query."""
     tree = _parsed(query)
+    spark = start_spark()
     names = {name.casefold(): name for name in snapshot.views}
     used = [table for table in _tables(tree) if not table.db and table.name.casefold() in names]
     views = {table.name.casefold(): names[table.name.casefold()] for table in used}

@@ -3,18 +3,24 @@
 A session that the caller brings, a cluster's included, is used as it is.
 """
 
+import logging
 import os
 import shutil
 import sys
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from viewkeeper.errors import SparkMissing
 
 if TYPE_CHECKING:
+    from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
+
+# The default, INT96, counts nanoseconds: other readers take a year after 2262 or before 1677 for some other year.
+TIMESTAMPS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 
 SETTINGS = {
     "spark.app.name": "viewkeeper",
@@ -29,27 +35,76 @@ SETTINGS = {
     # The files of a view are named one by one; Spark would start a job to look at more than 32 of them.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1024",
     "spark.sql.session.timeZone": "UTC",
+    **TIMESTAMPS,
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 
 
-def local_session(master: str | None = None, settings: dict[str, str] | None = None) -> "SparkSession":
-    """The session of this process, or a new one on every core of this machine."""
+def running_session() -> "SparkSession | None":
+    """The session of this process, if it has one."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
+
+
+def local_session(
+    master: str | None = None, settings: dict[str, str] | None = None, *, quiet: bool = False
+) -> "SparkSession":
+    """The session of this process, or a new one on every core of this machine.
+
+    With `quiet`, Spark prints nothing: what goes wrong is told by the errors that it raises.
+    """
     _check_java()
     # Executors run the interpreter of the driver.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
-    running = SparkSession.getActiveSession()
+    if quiet:
+        _silence_python_side()
+    running = running_session()
     if running is not None:
         return running
-    builder = SparkSession.builder.master(master or "local[*]")
     cores = str(os.cpu_count() or 2)
-    for name, value in {**SETTINGS, "spark.sql.shuffle.partitions": cores, **(settings or {})}.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    conf = SparkConf().setMaster(master or "local[*]")
+    conf.setAll([*SETTINGS.items(), ("spark.sql.shuffle.partitions", cores), *(settings or {}).items()])
+    if quiet:
+        _start_quietly(conf)
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _start_quietly(conf: "SparkConf") -> None:
+    """Start a JVM whose standard error goes to a file that nobody else sees.
+
+    Not by settings of log4j: the JVM itself, the launcher before log4j is up, and the traces of every failed task would
+    still be printed.
+    """
+    from pyspark import SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    with tempfile.TemporaryFile() as printed:
+        try:
+            gateway = launch_gateway(conf, {"stderr": printed})  # type: ignore[no-untyped-call]
+            SparkContext(conf=conf, gateway=gateway)
+        except PySparkRuntimeError as error:
+            raise _did_not_start(printed) from error
+
+
+def _silence_python_side() -> None:
+    from pyspark.logger import PySparkLogger
+
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+
+
+def _did_not_start(printed: IO[bytes]) -> SparkMissing:
+    printed.seek(0)
+    lines = printed.read().decode(errors="replace").splitlines()
+    told = next((line.strip() for line in lines if "rror" in line or "xception" in line), "it said nothing")
+    memory = SETTINGS["spark.driver.memory"]
+    return SparkMissing(f"Spark did not start: {told}", f"it needs Java {OLDEST_JAVA} or later, and {memory} of memory")
 
 
 def _check_java() -> None:

@@ -125,7 +125,7 @@ class Snapshot:
         """The answer of a Spark SQL query over the views, by their names."""
         from viewkeeper.warehouse.queries import run_query
 
-        return run_query(self, self._files.spark(), query)
+        return run_query(self, self._files.spark, query)
 
     def _view(self, view: str) -> Definition:
         return find(self.catalog, view)

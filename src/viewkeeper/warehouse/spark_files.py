@@ -8,9 +8,10 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 
-from viewkeeper.errors import BadDelta, StorageFailure
+from viewkeeper.errors import BadDelta, StorageFailure, ViewkeeperError
 from viewkeeper.warehouse.columns import Columns, spark_schema
 from viewkeeper.warehouse.delta_table import DataFile
+from viewkeeper.warehouse.session import TIMESTAMPS
 from viewkeeper.warehouse.store import LocalStore, missing_file
 
 ROWS_PER_FILE = 5_000_000
@@ -38,7 +39,7 @@ def write_frame(
 
     observation = Observation()
     observed = frame.observe(observation, *(column.alias(key) for key, column in observe.items()))
-    with spark_errors(f"writing {store.path(folder)}"):
+    with spark_errors(f"writing {store.path(folder)}"), exact_timestamps(frame.sparkSession):
         observed.write.option("maxRecordsPerFile", ROWS_PER_FILE).option("compression", "zstd").parquet(
             store.spark_path(f"{folder}/{name}")
         )
@@ -52,8 +53,25 @@ def write_frame(
 
 
 @contextmanager
-def spark_errors(doing: str) -> Iterator[None]:
-    """What Spark says when a job fails, without the stack of the JVM."""
+def exact_timestamps(spark: SparkSession) -> Iterator[None]:
+    """Write timestamps as microseconds, also in a session that was given and has other habits."""
+    before = {name: spark.conf.get(name) for name in TIMESTAMPS}
+    for name, value in TIMESTAMPS.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            spark.conf.set(name, str(old))
+
+
+@contextmanager
+def spark_errors(
+    doing: str,
+    failure: type[ViewkeeperError] = BadDelta,
+    hint: str = "correct the rows, or CAST them to the types of the view",
+) -> Iterator[None]:
+    """What Spark says when a job fails, without the stack of the JVM; a `failure` unless it is about files."""
 
     try:
         yield
@@ -67,14 +85,21 @@ def spark_errors(doing: str) -> Iterator[None]:
             raise StorageFailure(
                 f"{doing}: {told}", "a file is missing or damaged: put it back from a backup, or reload the view"
             ) from error
-        raise BadDelta(f"{doing}: {told}", "correct the rows, or CAST them to the types of the view") from error
+        raise failure(f"{doing}: {told}", hint) from error
+
+
+_CAUSE = "Caused by: "
 
 
 def first_line(error: Exception) -> str:
-    """The message of a Spark error, in one line."""
+    """The message of a Spark error, in one line: the first, or that of the innermost cause if causes are told."""
     text = str(error).strip()
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
-    return lines[0].strip() if lines else type(error).__name__
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
+    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
+    if causes:
+        exception, _, message = causes[-1].partition(": ")
+        return message or exception
+    return lines[0] if lines else type(error).__name__
 
 
 @contextmanager

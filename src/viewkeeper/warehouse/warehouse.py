@@ -9,7 +9,7 @@ with Warehouse.open("lake") as wh:
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -44,7 +44,7 @@ class Warehouse:
     def open(
         cls,
         path: str | os.PathLike[str],
-        spark: "SparkSession | None" = None,
+        spark: "SparkSession | Callable[[], SparkSession] | None" = None,
         create: bool = True,
         *,
         read_only: bool = False,
@@ -52,9 +52,10 @@ class Warehouse:
     ) -> "Warehouse":
         """Open the warehouse in a folder, or make one in a new or empty folder.
 
-        Without a session one is started on this machine when it is first needed. A session that is given is used as it
-        is; its executors must see the folder under the same path. With `read_only` nothing is written and no lock is
-        taken, so it works beside a writer. `compaction=None` leaves compaction to `compact()`.
+        Without a session one is started on this machine when it is first needed, by the function that is given, if one
+        is. A session that is given is used as it is; its executors must see the folder under the same path. With
+        `read_only` nothing is written and no lock is taken, so it works beside a writer. `compaction=None` leaves
+        compaction to `compact()`.
         """
         store = open_store(path)
         if not store.exists(FORMAT_FILE):
@@ -65,11 +66,12 @@ class Warehouse:
             create_format(store)
         identity = read_format(store)
         log, catalogs, tables = CommitLog(store), Catalogs(store), Tables(store)
+        owned = spark is None or callable(spark)
         session = _Session(spark)
         files = Files(store, log, catalogs, tables, session.get)
         if read_only:
             return cls(files, None, identity, None)
-        writer = Writer(store, log, catalogs, tables, session.get, owns_spark=spark is None)
+        writer = Writer(store, log, catalogs, tables, session.get, owns_spark=owned)
         writer.open()
         return cls(files, writer, identity, Housekeeper(writer, compaction) if compaction else None)
 
@@ -172,10 +174,11 @@ class Warehouse:
 class _Session:
     """The session that was given, or one that is started when it is first needed."""
 
-    def __init__(self, given: "SparkSession | None") -> None:
-        self._spark = given
+    def __init__(self, given: "SparkSession | Callable[[], SparkSession] | None") -> None:
+        self._start = given if callable(given) else local_session
+        self._spark = None if callable(given) else given
 
     def get(self) -> "SparkSession":
         if self._spark is None:
-            self._spark = local_session()
+            self._spark = self._start()
         return self._spark
