@@ -208,7 +208,7 @@ class Commit:
             if rows.view.layout is Layout.APPENDED:
                 tables.append(appended.stage(writer.store, before, rows, number))
             else:
-                files = writer.tables.files(rows.view.folder, before.version)
+                files = writer.tables.files(rows.view, before.version)
                 tables.append(rewritten.stage(writer.store, before, files, rows, number))
         return Staged(self, tables, number)
 

@@ -92,12 +92,7 @@ class CommitLog:
         try:
             self.store.create_exclusive(record_name(record.commit), encode(record))
         except FileExistsError:
-            # Writing it and failing just afterwards also ends here when it is tried again: then it is our own.
-            if self._read(record.commit) != record:
-                raise WriterPresent(
-                    f"commit {record.commit} of {self.store} was made by another writer",
-                    "open the warehouse again: this writer was taken for dead",
-                ) from None
+            raise overtaken(self.store, record.commit) from None
         self._known = record.commit
 
     def find_state(self, group: str, state: int, *, since: int, newest: int) -> Record:
@@ -129,6 +124,14 @@ class CommitLog:
             self.store.delete(record_name(number))
         self.record.cache_clear()
         return len(gone)
+
+
+def overtaken(store: LocalStore, commit: int) -> WriterPresent:
+    """The error for a writer whose next commit was made by somebody else."""
+    return WriterPresent(
+        f"commit {commit} of {store} was made by another writer",
+        "open the warehouse again: this writer was taken for dead",
+    )
 
 
 def state_gone(of: str, state: int) -> StateGone:

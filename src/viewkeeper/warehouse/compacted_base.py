@@ -9,6 +9,7 @@ from viewkeeper.errors import DamagedWarehouse
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.columns import STATE, WEIGHT
 from viewkeeper.warehouse.delta_table import DataFile
+from viewkeeper.warehouse.parquet_files import STAGING
 from viewkeeper.warehouse.reading import AppendedView
 from viewkeeper.warehouse.spark_files import write_frame
 
@@ -17,15 +18,14 @@ if TYPE_CHECKING:
 
 
 def write_base(writer: "Writer", view: Definition, files: Sequence[DataFile], state: int, name: str) -> list[str]:
-    """Write the view at a state, each distinct row once with its count; the names of the files."""
+    """Write the view at a state into a staging folder, each distinct row once with its count; the names of the files
+    in it."""
     content = AppendedView(writer.spark(), writer.store, view, files, state).weights()
     stamped = content.withColumn(STATE, F.lit(state).cast("bigint"))
-    written, observed = write_frame(writer.store, view.folder, name, stamped, {"smallest": F.min(WEIGHT)})
+    written, observed = write_frame(writer.store, STAGING, name, stamped, {"smallest": F.min(WEIGHT)})
     if (observed["smallest"] or 0) < 0:
-        for file in written:
-            writer.store.delete(f"{view.folder}/{file}")
         raise DamagedWarehouse(
             f"view {view.name} has a row that was deleted more often than inserted, by state {state}",
             "the view and its sources have come apart: reload it; nothing was compacted",
         )
-    return written
+    return [file.removeprefix(f"{name}/") for file in written]

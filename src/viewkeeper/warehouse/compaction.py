@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from viewkeeper.errors import ViewkeeperError
 from viewkeeper.warehouse.catalog import Definition, Layout
 from viewkeeper.warehouse.columns import arrow_schema
 from viewkeeper.warehouse.delta_table import BASE, DELTA, DataFile, describe_file
-from viewkeeper.warehouse.parquet_files import file_name, write_table
+from viewkeeper.warehouse.parquet_files import STAGING, file_name, write_table
 from viewkeeper.warehouse.record import Pending, Record, TableState
 from viewkeeper.warehouse.staged import StagedTable
 from viewkeeper.warehouse.store import missing_file
@@ -54,7 +55,7 @@ DEFAULT_POLICY = CompactionPolicy()
 
 
 def compact(writer: "Writer", view: Definition) -> Record | None:
-    """Give a view a new base that holds its last state; None if it has no deltas."""
+    """Give a view a new base that holds its last state; None if it has no deltas, or they are gone by the end."""
     from viewkeeper.warehouse.compacted_base import write_base
 
     if view.layout is not Layout.APPENDED:
@@ -66,25 +67,38 @@ def compact(writer: "Writer", view: Definition) -> Record | None:
     if not table.pending.files:
         return None
     state = start.groups[view.group].last
-    old = writer.tables.files(view.folder, table.version)
-    name = file_name(BASE, start.commit + 1)
-    with writer.writing(name):
-        written = write_base(writer, view, old, state, name)
-        return _replace_files(writer, view, {file.name for file in old}, written, base=state)
+    old = writer.tables.files(view, table.version)
+    # The number of the commit is not known yet, and a crash must not leave files under a wrong one.
+    with writer.staging() as staged:
+        written = write_base(writer, view, old, state, staged)
+        with writer.committing() as number:
+            if not _still_there(writer, view, old):
+                return None
+            name = file_name(BASE, number)
+            for file in written:
+                writer.store.move(f"{STAGING}/{staged}/{file}", f"{view.folder}/{name}/{file}")
+            new = [f"{name}/{file}" for file in written]
+            return _replace_files(writer, view, {file.name for file in old}, new, base=state)
+
+
+def _still_there(writer: "Writer", view: Definition, files: Sequence[DataFile]) -> bool:
+    """Whether the view still is what it was, deltas added since aside."""
+    if writer.catalog.get(view.name) != view:
+        return False
+    return set(files) <= set(writer.tables.files(view, writer.last.tables[view.name].version))
 
 
 def merge_deltas(writer: "Writer", view: Definition) -> Record | None:
     """Put the small delta files of a view into one, on the driver; None if there are fewer than two."""
-    with writer.mutex:
-        writer.begin()
+    with writer.committing() as number:
+        if writer.catalog.get(view.name) != view:
+            return None
         table = writer.last.tables[view.name]
-        small = [
-            file for file in writer.tables.files(view.folder, table.version) if file.is_delta and file.rows < SMALL_ROWS
-        ]
+        small = [file for file in writer.tables.files(view, table.version) if file.is_delta and file.rows < SMALL_ROWS]
         if len(small) < 2:
             return None
         merged = pa.concat_tables([_read(writer, view, file) for file in small])
-        name = write_table(writer.store, view.folder, file_name(DELTA, writer.last.commit + 1), merged)
+        name = write_table(writer.store, view.folder, file_name(DELTA, number), merged)
         return _replace_files(writer, view, {file.name for file in small}, [name], base=None)
 
 
@@ -98,27 +112,29 @@ def _read(writer: "Writer", view: Definition, file: DataFile) -> pa.Table:
 
 def _replace_files(writer: "Writer", view: Definition, old: set[str], new: Sequence[str], base: int | None) -> Record:
     """Commit new files in the place of old ones; deltas that came meanwhile stay."""
-    with writer.mutex:
-        writer.begin()
-        last = writer.last
-        table = last.tables[view.name]
-        listed = writer.tables.files(view.folder, table.version)
-        described = [describe_file(writer.store, view.folder, name) for name in new]
-        after = [file for file in listed if file.name not in old] + [file for file, _ in described]
-        deltas = [file for file in after if file.is_delta]
-        staged = StagedTable(
-            view,
-            arrow_schema(view.columns, signed=True),
-            [add for _, add in described],
-            [file for file in listed if file.name in old],
-            replace(
-                table.untouched(),
-                base=table.base if base is None else base,
-                pending=Pending(len(deltas), sum(file.rows for file in deltas)),
-                added=tuple(new),
-            ),
-        )
-        return writer.replace_table(staged, {"compacted": view.name})
+    table = writer.last.tables[view.name]
+    listed = writer.tables.files(view, table.version)
+    described = [describe_file(writer.store, view.folder, name) for name in new]
+    after = [file for file in listed if file.name not in old] + [file for file, _ in described]
+    deltas = [file for file in after if file.is_delta]
+    staged = StagedTable(
+        view,
+        arrow_schema(view.columns, signed=True),
+        [add for _, add in described],
+        [file for file in listed if file.name in old],
+        replace(
+            table.untouched(),
+            base=table.base if base is None else base,
+            pending=Pending(len(deltas), sum(file.rows for file in deltas)),
+            added=tuple(new),
+        ),
+    )
+    return writer.replace_table(staged, {"compacted": view.name})
+
+
+def _log_failure(error: BaseException) -> None:
+    # Not raised: the commits that it was for stand, whatever became of it.
+    _LOG.error("a compaction failed and will be tried again: %s", error)
 
 
 class Housekeeper:
@@ -138,7 +154,10 @@ class Housekeeper:
             if self._policy.wants_new_base(table):
                 self._start(catalog[name])
             elif self._policy.wants_merged_deltas(table):
-                merge_deltas(self._writer, catalog[name])
+                try:
+                    merge_deltas(self._writer, catalog[name])
+                except ViewkeeperError as error:
+                    _log_failure(error)
 
     def _start(self, view: Definition) -> None:
         if self._under_way is None or self._under_way.done():
@@ -146,10 +165,10 @@ class Housekeeper:
             self._under_way = self._pool.submit(compact, self._writer, view)
 
     def _finish(self) -> None:
-        """Wait for the compaction that was started last. The commits that it was for stand, whatever became of it."""
+        """Wait for the compaction that was started last."""
         under_way, self._under_way = self._under_way, None
         if under_way is not None and (error := under_way.exception()) is not None:
-            _LOG.error("a compaction failed and will be tried again: %s", error)
+            _log_failure(error)
 
     def close(self) -> None:
         """Wait for what is under way."""

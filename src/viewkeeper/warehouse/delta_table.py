@@ -144,7 +144,7 @@ def restore_table(store: LocalStore, folder: str, version: int, commit: int) -> 
 def newest_version(store: LocalStore, folder: str) -> int | None:
     """The newest version of a table; None if there is no table."""
     try:
-        return DeltaTable(store.delta_path(folder), without_files=True).version()
+        return DeltaTable(store.delta_path(folder)).version()
     except TableNotFoundError:
         return None
     except DeltaError as error:

@@ -15,16 +15,13 @@ from viewkeeper.clock import unique_id
 from viewkeeper.errors import BadDelta
 from viewkeeper.warehouse.catalog import Definition, Layout
 from viewkeeper.warehouse.columns import STATE, WEIGHT, arrow_schema
-from viewkeeper.warehouse.commit_log import HOME
 from viewkeeper.warehouse.delta_table import BASE, ROWS, describe_file
-from viewkeeper.warehouse.parquet_files import file_name
+from viewkeeper.warehouse.parquet_files import STAGING, file_name
 from viewkeeper.warehouse.record import TableState
 from viewkeeper.warehouse.signed_frames import conformed_frame, quoted
 from viewkeeper.warehouse.spark_files import write_frame
 from viewkeeper.warehouse.staged import StagedTable
 from viewkeeper.warehouse.store import LocalStore
-
-STAGING = f"{HOME}/staging"
 
 
 def stage_load(

@@ -6,7 +6,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from viewkeeper.clock import unique_id
+from viewkeeper.warehouse.commit_log import HOME
 from viewkeeper.warehouse.store import LocalStore
+
+STAGING = f"{HOME}/staging"
+"""What is on its way to its place. A crash leaves nothing else that does not tell the number of its commit."""
 
 
 def file_name(kind: str, commit: int) -> str:

@@ -16,18 +16,22 @@ from viewkeeper.clock import now
 from viewkeeper.warehouse.catalog import CATALOG, VIEWS, Catalogs
 from viewkeeper.warehouse.commit_log import HOME, CommitLog
 from viewkeeper.warehouse.delta_table import list_files, newest_version, restore_table
+from viewkeeper.warehouse.parquet_files import STAGING
 from viewkeeper.warehouse.record import Record
+from viewkeeper.warehouse.rewritten import CHANGES
 from viewkeeper.warehouse.store import TEMPORARY, LocalStore, missing_file
 
 _NUMBER = re.compile(r"/(?:base-|delta-|rows-)?(\d{20})-[0-9a-f]{32}")
+_CATALOG = re.compile(rf"{CATALOG}/(\d{{20}})\.json")
+_STAGED_BY_DELTALAKE = re.compile(r"/_delta_log/[^/]+#\d+$")
 
 
 def recover(
-    store: LocalStore, last: Record, catalogs: Catalogs, log: CommitLog, writer: str, being_written: Iterable[str] = ()
+    store: LocalStore, last: Record, catalogs: Catalogs, log: CommitLog, writer: str, staging: Iterable[str] = ()
 ) -> Record:
     """Make tables and files what the last record says; the last record afterwards."""
     versions = _restore_tables(store, last, catalogs)
-    sweep_leftovers(store, last.commit, being_written)
+    sweep_leftovers(store, last.commit, staging)
     if not versions:
         return last
     # The tables are one version further on, with the content that they had. Besides saying so, the new record makes
@@ -67,24 +71,27 @@ def _restore_tables(store: LocalStore, last: Record, catalogs: Catalogs) -> dict
     return restored
 
 
-def sweep_leftovers(store: LocalStore, last: int, being_written: Iterable[str] = ()) -> int:
-    """Delete what commits after `last`, which never came to be, have left; the number of files."""
+def sweep_leftovers(store: LocalStore, last: int, staging: Iterable[str] = ()) -> int:
+    """Delete what commits after `last`, which never came to be, have left; the number of files. What is still being
+    written, in the folders `staging`, stays."""
     swept = 0
     for folder in (VIEWS, HOME):
         for file in list(store.files(folder)):
-            if any(f"/{other}/" in file.name for other in being_written):
+            if any(f"/{name}/" in file.name for name in staging):
                 continue
-            name = file.name.rpartition("/")[2]
-            number = _NUMBER.search(file.name)
+            number = _NUMBER.search(file.name) or _CATALOG.fullmatch(file.name)
             if (
-                name.startswith(TEMPORARY)
-                or file.name.startswith(f"{HOME}/staging/")
+                file.name.rpartition("/")[2].startswith(TEMPORARY)
+                or _STAGED_BY_DELTALAKE.search(file.name)
+                or file.name.startswith(f"{STAGING}/")
                 or (number and int(number[1]) > last)
-                or (file.name.startswith(f"{CATALOG}/") and int(name.removesuffix(".json")) > last)
             ):
                 store.delete(file.name)
                 swept += 1
-    return swept + _sweep_unborn_tables(store, last)
+    swept += _sweep_unborn_tables(store, last)
+    for folder in (VIEWS, f"{HOME}/{CHANGES}", STAGING):
+        store.remove_empty_folders(folder, staging)
+    return swept
 
 
 def _sweep_unborn_tables(store: LocalStore, last: int) -> int:

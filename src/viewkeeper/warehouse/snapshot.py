@@ -102,7 +102,7 @@ class Snapshot:
         record, state = self._holding(definition, state)
         table = record.tables[view]
         files, spark, store = self._files, self._files.spark(), self._files.store
-        listed = files.tables.files(definition.folder, table.version)
+        listed = files.tables.files(definition, table.version)
         if definition.layout is Layout.APPENDED:
             return AppendedView(spark, store, definition, listed, state)
         later = (

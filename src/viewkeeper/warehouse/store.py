@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -121,6 +121,14 @@ class LocalStore:
         for folder in folders:
             _sync_folder(folder)
 
+    def move(self, name: str, target: str) -> None:
+        """Put a file in another place, where there is none yet."""
+        path = self.path(target)
+        with _explained(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.rename(self.path(name), path)
+            _sync_folder(path.parent)
+
     def delete(self, name: str) -> None:
         """Delete a file, and the folders that become empty; a file that is not there is fine."""
         path = self.path(name)
@@ -133,6 +141,14 @@ class LocalStore:
                     folder.rmdir()
                 except OSError:
                     break
+
+    def remove_empty_folders(self, folder: str, besides: Iterable[str] = ()) -> None:
+        """Remove the folders below a folder in which there is no file; not those that have one of these names in their
+        path."""
+        for place, _, _ in os.walk(self.path(folder), topdown=False):
+            if not any(name in Path(place).parts for name in besides):
+                with suppress(OSError):  # there is something in it
+                    os.rmdir(place)
 
     # --- one writer ---
 

@@ -119,7 +119,7 @@ class _Kept:
                 if self._writer.catalogs.read(record.catalog)[view.name].folder != folder:
                     break
                 if not started:
-                    listed = self._writer.tables.files(folder, table.version)
+                    listed = self._writer.tables.files(view, table.version)
                     needed.update(f"{folder}/{file.name}" for file in listed)
                     started = True
                 needed.update(f"{folder}/{name}" for name in table.added)
@@ -135,7 +135,7 @@ class _Kept:
         for place in (VIEWS, f"{HOME}/{CHANGES}"):
             for file in self._writer.store.files(place):
                 folder = "/".join(file.name.split("/")[:2])
-                if self._writer.is_being_written(file.name) or file.modified > limit:
+                if file.modified > limit:
                     continue
                 if "/_delta_log/" in file.name:
                     # The log of a table goes with the table; before that, what its oldest needed checkpoint replaces.

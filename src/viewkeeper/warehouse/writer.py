@@ -3,16 +3,18 @@
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.clock import now, unique_id
-from viewkeeper.warehouse.catalog import Catalog, Catalogs
+from viewkeeper.errors import DamagedWarehouse, StorageFailure, UsageError
+from viewkeeper.warehouse.catalog import VIEWS, Catalog, Catalogs
 from viewkeeper.warehouse.commit import Commit
-from viewkeeper.warehouse.commit_log import HOME, CommitLog
-from viewkeeper.warehouse.record import Record
+from viewkeeper.warehouse.commit_log import COMMITS, HOME, CommitLog, overtaken
+from viewkeeper.warehouse.parquet_files import STAGING
+from viewkeeper.warehouse.record import Record, TableState
 from viewkeeper.warehouse.recovery import recover
 from viewkeeper.warehouse.staged import StagedTable
 from viewkeeper.warehouse.store import LocalStore
@@ -42,8 +44,8 @@ class Writer:
         self.id = unique_id()
         self.mutex = RLock()
         self._held = ExitStack()
-        self._in_doubt = True
-        self._being_written: set[str] = set()
+        self._is_open = self._in_doubt = False
+        self._staging: set[str] = set()
 
     def open(self) -> None:
         """Take the lock, make the first record of a new warehouse, and undo what a dead writer left half done."""
@@ -51,17 +53,29 @@ class Writer:
         self._held.enter_context(self.store.locked(LOCK, holder))
         try:
             if not self.log.numbers():
-                self.catalogs.write(0, {})
-                self.log.append(Record(0, now().isoformat(), self.id, 0))
-            self.settle()
+                self._make_first_record()
+            self._last = self.log.last()
+            self._settle()
         except BaseException:
             self._held.close()
             raise
+        self._is_open = True
 
     def close(self) -> None:
         """Let go of the lock."""
         with self.mutex:
+            self._is_open = False
             self._held.close()
+
+    def _make_first_record(self) -> None:
+        # Whatever no record knows is swept, so a log that got lost must not be taken for one that is yet to begin.
+        if self.store.names(VIEWS):
+            raise DamagedWarehouse(
+                f"{self.store.path(COMMITS)} has no commit record, and there are views",
+                "put the folder back from a backup: without it nothing tells what the views hold",
+            )
+        self.catalogs.write(0, {})
+        self.log.append(Record(0, now().isoformat(), self.id, 0))
 
     @property
     def last(self) -> Record:
@@ -71,83 +85,97 @@ class Writer:
     def catalog(self) -> Catalog:
         return self.catalogs.read(self._last.catalog)
 
-    def settle(self) -> None:
-        """Make sure that tables and files are what the last record says."""
-        self._last = self.log.last()
-        self._last = recover(self.store, self._last, self.catalogs, self.log, self.id, self._being_written)
-        self._in_doubt = False
+    # --- commits ---
 
-    def make(self, commit: Commit) -> Record:
-        """Write the files of a commit, then its record; on failure everything is as before."""
+    @contextmanager
+    def committing(self) -> Iterator[int]:
+        """A block that writes files and then a record of this number; if it fails, everything is as before."""
         with self.mutex:
-            number = self.last.commit + 1
+            self.begin()
             try:
-                self._last = commit.stage(number).publish(self)
+                yield self.last.commit + 1
             except BaseException:
                 self._in_doubt = True
-                self._try_to_settle()
+                # If this fails too (the disk is still full), it is tried again before the next commit.
+                with suppress(Exception):
+                    self._settle()
                 raise
+
+    def begin(self) -> None:
+        """Before a commit: settle what an earlier one has left in doubt; WriterPresent if this writer was replaced."""
+        if not self._is_open:
+            raise UsageError(f"{self.store} is closed", "open the warehouse again to write to it")
+        if self._in_doubt:
+            self._settle()
+        self._check_place()
+
+    def make(self, commit: Commit) -> Record:
+        """Write the files of a commit, then its record."""
+        with self.committing() as number:
+            self._last = commit.stage(number).publish(self)
             return self._last
 
     def replace_table(self, staged: StagedTable, metrics: Mapping[str, Any]) -> Record:
         """A commit that puts other files in the place of a table's, with the same content."""
         last, name = self.last, staged.view.name
-        try:
-            table = staged.commit(self.store, last.commit + 1)
-            self._last = replace(
-                last,
-                commit=last.commit + 1,
-                time=now().isoformat(),
-                writer=self.id,
-                tables={other: state.untouched() for other, state in last.tables.items()} | {name: table},
-                groups={group: state.untouched() for group, state in last.groups.items()},
-                metrics=metrics,
-            )
-            self.log.append(self._last)
-        except BaseException:
-            self._in_doubt = True
-            self._try_to_settle()
-            raise
-        return self._last
+        table = staged.commit(self.store, last.commit + 1)
+        return self._append(
+            tables={other: state.untouched() for other, state in last.tables.items()} | {name: table},
+            metrics=metrics,
+        )
 
-    def announce(self, oldest: Mapping[str, int], kept: Mapping[str, int]) -> None:
+    def announce(self, oldest: Mapping[str, int], kept: Mapping[str, int]) -> Record:
         """A commit that says which states and commits can no longer be read, before their files go."""
-        last = self.last
-        self._last = replace(
-            last,
-            commit=last.commit + 1,
+        with self.committing():
+            return self._append(
+                tables={
+                    name: replace(table.untouched(), oldest=oldest[name], kept=kept[name])
+                    for name, table in self.last.tables.items()
+                },
+                metrics={"vacuumed": True},
+            )
+
+    def _append(self, tables: Mapping[str, TableState], metrics: Mapping[str, Any]) -> Record:
+        """Make a commit that adds no states."""
+        record = replace(
+            self.last,
+            commit=self.last.commit + 1,
             time=now().isoformat(),
             writer=self.id,
-            tables={
-                name: replace(table.untouched(), oldest=oldest[name], kept=kept[name])
-                for name, table in last.tables.items()
-            },
-            groups={group: state.untouched() for group, state in last.groups.items()},
-            metrics={"vacuumed": True},
+            tables=tables,
+            groups={group: state.untouched() for group, state in self.last.groups.items()},
+            metrics=metrics,
         )
-        self.log.append(self._last)
+        self.log.append(record)
+        self._last = record
+        return record
 
-    def is_being_written(self, name: str) -> bool:
-        """Whether a file belongs to what is being written beside commits."""
-        return any(f"/{other}/" in name for other in self._being_written)
+    # --- after a failure ---
+
+    def _settle(self) -> None:
+        """Make sure that tables and files are what the last record says."""
+        self._check_place()
+        self._last = recover(self.store, self.log.last(), self.catalogs, self.log, self.id, tuple(self._staging))
+        self._in_doubt = False
+
+    def _check_place(self) -> None:
+        """WriterPresent if somebody else has gone on from the last commit: what is on disk is theirs to put right."""
+        newest = self.log.last()
+        if newest.commit > self._last.commit and newest.writer != self.id:
+            raise overtaken(self.store, newest.commit)
+
+    # --- beside commits ---
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[None]:
-        """Keep files that are being written beside commits from being swept as leftovers."""
-        self._being_written.add(name)
+    def staging(self) -> Iterator[str]:
+        """The name of a folder in which files are written while commits go on; it is gone after the block."""
+        name = unique_id()
+        self._staging.add(name)
         try:
-            yield
+            yield name
         finally:
-            self._being_written.discard(name)
-
-    def _try_to_settle(self) -> None:
-        # If this fails too (the disk is still full), it is tried again before the next commit.
-        try:
-            self.settle()
-        except Exception:
-            self._in_doubt = True
-
-    def begin(self) -> None:
-        """Before a commit is collected: settle what an earlier one has left in doubt."""
-        if self._in_doubt:
-            self.settle()
+            with suppress(StorageFailure):  # the next writer sweeps it
+                for file in list(self.store.files(f"{STAGING}/{name}")):
+                    self.store.delete(file.name)
+                self.store.remove_empty_folders(f"{STAGING}/{name}")
+            self._staging.discard(name)

@@ -1,0 +1,69 @@
+"""Gives orders to `crashing_writer.py`."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SCRIPT = Path(__file__).with_name("crashing_writer.py")
+
+
+@dataclass
+class Crasher:
+    """A process whose forks do things to warehouses, and are killed on the way."""
+
+    process: "subprocess.Popen[str]"
+
+    def steps(self, task: str, root: Path) -> list[str]:
+        """Do it to the end; the steps that it takes."""
+        told = self._order(task, root, None)
+        assert "steps" in told, told.get("error", told)
+        return list(told["steps"])
+
+    def kill(self, task: str, root: Path, at: int) -> None:
+        """Do it up to a step, and be killed there."""
+        told = self._order(task, root, at)
+        assert told["killed"], told.get("error", told)
+
+    def _order(self, task: str, root: Path, kill_at: int | None) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"task": task, "root": str(root), "kill_at": kill_at}) + "\n")
+        self.process.stdin.flush()
+        return dict(json.loads(self._answer()))
+
+    def _answer(self) -> str:
+        assert self.process.stdout is not None
+        while line := self.process.stdout.readline():
+            if line.startswith(("{", "ready")):
+                return line
+        raise AssertionError("the process that is to be killed has died by itself")
+
+
+@contextmanager
+def crasher(*options: str) -> Iterator[Crasher]:
+    """Start the process; it ends with the block."""
+    with subprocess.Popen(
+        [sys.executable, str(SCRIPT), *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        made = Crasher(process)
+        try:
+            assert made._answer() == "ready\n"
+            yield made
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+
+
+def die_while_spark_writes(root: Path) -> int:
+    """How a process ended that was killed in the middle of a bulk load; its JVM has ended too."""
+    # The JVM holds the same output open: this waits for both.
+    command = [sys.executable, str(SCRIPT), "--halfway", str(root)]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True).returncode

@@ -1,0 +1,210 @@
+"""A crash at any point leaves the last commit, or the new one in full; what it left behind is swept."""
+
+import os
+import shutil
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from crash_orders import Crasher, crasher, die_while_spark_writes
+from lakes import make_large_commit, make_small_commit, prepare
+from stored_content import Stored
+
+from viewkeeper.warehouse.warehouse import Warehouse
+
+Image = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def writer() -> Iterator[Crasher]:
+    with crasher() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """A folder in memory if there is one: what survives a kill does not depend on the disk, and syncing one is slow."""
+    memory = "/dev/shm"
+    with TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def prepared(place: Path) -> Path:
+    prepare(place / "prepared")
+    return place / "prepared"
+
+
+def copy(original: Path, name: str = "copy") -> Path:
+    """A copy of a warehouse, in the place of the one before it."""
+    root = original.with_name(name)
+    shutil.rmtree(root, ignore_errors=True)
+    # Files of a warehouse are never written to again, the lock aside.
+    shutil.copytree(original, root, copy_function=os.link, ignore=shutil.ignore_patterns("writer.lock"))
+    return root
+
+
+def image(root: Path) -> Image:
+    """All that a warehouse tells: views, vectors, states, sizes, and the rows of every state that can be read."""
+    stored, told = Stored(root), {}
+    with Warehouse.open(root, read_only=True) as wh:
+        for status in wh.status().views:
+            view = status.view
+            told[view] = {
+                "definition": {name: value for name, value in stored.views[view].items() if name != "created"},
+                "status": {name: value for name, value in vars(status).items() if name != "folder"},
+                "states": [(state.state, state.vector, state.rows) for state in wh.states(view)],
+                "rows": stored.states(view),
+            }
+            # What is told of the states is what is stored.
+            sizes = {state: sum(rows.values()) for state, rows in told[view]["rows"].items()}
+            assert sizes == {state: size for state, _, size in told[view]["states"]}
+    return told
+
+
+def image_after(root: Path, do: Callable[[Warehouse], None]) -> Image:
+    with Warehouse.open(root, compaction=None) as wh:
+        do(wh)
+    return image(root)
+
+
+def check_recovered(root: Path, wanted: Image, when: str) -> None:
+    """Open a warehouse that somebody was killed at: it must look like the image, and go on from there."""
+    with Warehouse.open(root, compaction=None) as wh:
+        assert image(root) == wanted, when
+        assert Stored(root).leftovers() == set(), when
+        make_small_commit(wh)
+    stored = Stored(root)
+    assert stored.leftovers() == set(), when
+    old = wanted["orders"]["rows"]
+    grown = old[max(old)] + Counter({(1000, "cap"): 1})
+    assert stored.states("orders") == {**old, max(old) + 1: grown}, when
+
+
+def records_made(steps: list[str]) -> list[int]:
+    """The steps at which a commit becomes true."""
+    return [at for at, step in enumerate(steps) if step.startswith("os.link /_viewkeeper/commits/")]
+
+
+def test_a_commit_killed_at_any_step_is_there_in_full_or_not_at_all(writer: Crasher, prepared: Path) -> None:
+    before, after = image(prepared), image_after(copy(prepared), make_large_commit)
+    assert before != after
+    steps = writer.steps("large_commit", copy(prepared))
+    (record,) = records_made(steps)
+    for at, step in enumerate(steps):
+        root = copy(prepared)
+        writer.kill("large_commit", root, at)
+        check_recovered(root, after if at > record else before, f"killed at {at}: {step}")
+
+
+def test_a_writer_that_is_killed_again_and_again_leaves_the_last_commit(writer: Crasher, place: Path) -> None:
+    # The next version of these tables writes a checkpoint, which then outlives the commit that was killed.
+    prepare(prepared := place / "before checkpoints", commits=8)
+    before = image(prepared)
+    steps = writer.steps("large_commit", root := copy(prepared))
+    assert any(name.endswith(f"{9:020d}.checkpoint.parquet") for name in Stored(root).files)
+    for at in [at for at, step in enumerate(steps) if "within" in step] + records_made(steps):
+        root = copy(prepared)
+        for _ in range(3):
+            writer.kill("large_commit", root, at)
+        check_recovered(root, before, f"killed three times at {at}: {steps[at]}")
+
+
+def test_an_opening_killed_at_any_step_after_a_crash_can_be_repeated(writer: Crasher, prepared: Path) -> None:
+    before = image(prepared)
+    steps = writer.steps("large_commit", copy(prepared))
+    # Just before the record all tables are ahead: there is most to put back.
+    (record,) = records_made(steps)
+    crashed = copy(prepared, "crashed")
+    writer.kill("large_commit", crashed, record)
+    opening = writer.steps("open_it", copy(crashed))
+    assert {"after restore", "os.remove"} < {step.partition(" /")[0] for step in opening}
+    for at, step in enumerate(opening):
+        root = copy(crashed)
+        writer.kill("open_it", root, at)
+        writer.kill("open_it", root, min(at, 1))
+        check_recovered(root, before, f"opening killed at {at}: {step}")
+
+
+def test_a_warehouse_whose_making_was_killed_can_be_made(writer: Crasher, place: Path) -> None:
+    root = place / "new"
+    steps = writer.steps("open_it", root)
+    assert len(records_made(steps)) == 1
+    for at, step in enumerate(steps):
+        shutil.rmtree(root, ignore_errors=True)
+        writer.kill("open_it", root, at)
+        with Warehouse.open(root) as wh:
+            assert wh.views == (), step
+            assert wh.status().commit == 0, step
+            assert Stored(root).leftovers() == set(), step
+
+
+def test_deltas_that_were_being_merged_are_merged_or_as_they_were(writer: Crasher, prepared: Path) -> None:
+    before, after = image(prepared), image_after(copy(prepared), make_small_commit)
+    steps = writer.steps("merge_deltas", root := copy(prepared))
+    merged = image(root)
+    assert merged["orders"]["status"]["pending_files"] == 1
+    assert merged["orders"]["rows"] == after["orders"]["rows"]
+    committing, merging = records_made(steps)
+    for at, step in enumerate(steps):
+        root = copy(prepared)
+        writer.kill("merge_deltas", root, at)
+        wanted = before if at <= committing else after if at <= merging else merged
+        check_recovered(root, wanted, f"killed at {at}: {step}")
+
+
+def test_a_vacuum_killed_at_any_step_leaves_what_it_announced(writer: Crasher, prepared: Path) -> None:
+    original = copy(prepared, "original")
+    before = image_after(original, make_large_commit)
+    steps = writer.steps("vacuum", root := copy(original))
+    after = image(root)
+    assert [len(view["rows"]) for view in after.values()] != [len(view["rows"]) for view in before.values()]
+    (announced,) = records_made(steps)
+    for at, step in enumerate(steps):
+        root = copy(original)
+        writer.kill("vacuum", root, at)
+        with Warehouse.open(root, compaction=None) as wh:
+            assert image(root) == (after if at > announced else before), step
+            wh.vacuum(0, grace=0)
+        stored = Stored(root)
+        assert stored.leftovers({view: table["kept"] for view, table in stored.last["tables"].items()}) == set(), step
+
+
+# --- with Spark ---
+
+
+@pytest.fixture(scope="module")
+def spark_writer() -> Iterator[Crasher]:
+    with crasher("--spark") as made:
+        yield made
+
+
+@pytest.mark.parametrize("task", ["load", "compact"])
+def test_files_that_spark_wrote_become_part_of_a_view_or_are_swept(
+    spark_writer: Crasher, prepared: Path, task: str
+) -> None:
+    before = image(prepared)
+    steps = spark_writer.steps(task, root := copy(prepared))
+    after = image(root)
+    assert after != before
+    if task == "compact":
+        assert after["orders"]["rows"] == before["orders"]["rows"]
+        assert after["orders"]["status"]["pending_files"] == 0
+    (record,) = records_made(steps)
+    telling = ("before write", "after write", "within", "os.link")
+    for at in [*(at for at, step in enumerate(steps) if step.startswith(telling)), record + 1]:
+        root = copy(prepared)
+        spark_writer.kill(task, root, at)
+        check_recovered(root, after if at > record else before, f"killed at {at}: {steps[at]}")
+
+
+def test_a_bulk_load_killed_while_spark_writes_leaves_nothing(prepared: Path) -> None:
+    before = image(prepared)
+    root = copy(prepared)
+    assert die_while_spark_writes(root) == -signal.SIGKILL
+    assert Stored(root).files - Stored(root).needed_files()
+    check_recovered(root, before, "killed while Spark writes")
