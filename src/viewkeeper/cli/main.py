@@ -3,25 +3,41 @@
 Verbs are imported when they are used, and import what is heavy when they run, so that `--help` answers at once.
 """
 
-import errno
 import io
 import json
 import os
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
 from viewkeeper.errors import ViewkeeperError
 
 BAD_INPUT = 2
+OUR_MISTAKE = 70
 INTERRUPTED = 130
 CLOSED_PIPE = 141
+TRACEBACK = "VIEWKEEPER_TRACEBACK"
 
-VERBS = ("demo", "algorithms", "simulate", "check")
+VERBS = (
+    "demo", "algorithms", "simulate", "check",
+    "status", "states", "query", "changes", "compact", "vacuum", "publish",
+)  # fmt: skip
+
+
+class _ClosedPipe(Exception):
+    """Nobody reads standard output any more."""
 
 
 class _Verbs(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            # Click would exit with 1, which means something else here.
+            raise _ClosedPipe from error
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
 
@@ -47,7 +63,7 @@ def viewkeeper() -> None:
 
 
 def main() -> None:
-    """Entry point: 0 is fine, 1 is "it ran and found something wrong", 2 is bad input."""
+    """Entry point: 0 is fine, 1 is "it ran and found something wrong", 2 is bad input or a broken warehouse."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that has no ⋈ shows something else; it does not stop the program.
@@ -71,12 +87,27 @@ def _run() -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)
         return INTERRUPTED
-    except OSError as error:
+    except (_ClosedPipe, OSError) as error:
         # What was still to be written cannot be: not on leaving either.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-        if error.errno == errno.EPIPE:
+        if isinstance(error, _ClosedPipe | BrokenPipeError):
             return CLOSED_PIPE
         return _explain("output", f"cannot write: {error.strerror}", "")
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        return _unexpected(error)
+
+
+def _unexpected(error: Exception) -> int:
+    """What no layer below has explained: Spark's own words, or a mistake of this program."""
+    again = f"{TRACEBACK}=1 in the environment shows where"
+    if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
+        from viewkeeper.warehouse.spark_files import first_line
+
+        return _explain("spark", f"Spark failed: {first_line(error)}", again)
+    _explain("mistake", f"a mistake in viewkeeper: {type(error).__name__}: {error}", again)
+    return OUR_MISTAKE
 
 
 def _explain(code: str, detail: str, hint: str) -> int:

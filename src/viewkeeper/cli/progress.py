@@ -1,8 +1,24 @@
-"""Progress of long work: a bar in a terminal, plain lines elsewhere, nothing with --json."""
+"""Progress of long work: a bar or a passing line in a terminal, plain lines elsewhere, nothing with --json."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+
+@contextmanager
+def announced(what: str, *, quiet: bool) -> Iterator[None]:
+    """Says what takes a while; in a terminal the line goes away when it is done."""
+    if quiet:
+        yield
+        return
+    # No spinner: it needs a thread, and starting Spark forks this process.
+    passing = sys.stderr.isatty()
+    print(what, file=sys.stderr, end="" if passing else "\n", flush=True)
+    try:
+        yield
+    finally:
+        if passing:
+            print("\r\x1b[K", file=sys.stderr, end="", flush=True)
 
 
 @contextmanager

@@ -1,0 +1,39 @@
+"""`viewkeeper changes`: what changed between two states of a view."""
+
+import click
+
+from viewkeeper.cli.opening import open_to_read, warehouse_option
+from viewkeeper.cli.results import data_is_piped, write_result
+
+
+@click.command(short_help="The signed rows between two states of a view.")
+@click.argument("view")
+@warehouse_option
+@click.option("--since", metavar="N", type=int, required=True, help="The state before the first change.")
+@click.option("--until", metavar="N", type=int, help="The last state.  [default: the view's last]")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+    help="How rows are written.",
+)
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), help="At most N rows.  [default: 100 in a table, else all]"
+)
+def changes(view: str, path: str, since: int, until: int | None, form: str, limit: int | None) -> None:
+    """Show what changed in VIEW after state --since, state by state.
+
+    _vk_weight says how often a row was inserted (or, below zero, deleted) by state _vk_state. Added to the view at
+    --since they give the view at --until. Values are written as by 'viewkeeper query'.
+
+    \b
+    Examples:
+      viewkeeper changes big_orders --since 41 -w lake
+      viewkeeper changes big_orders --since 0 --until 10 --format csv
+    """
+    with open_to_read(path, quiet=data_is_piped(form, None)) as warehouse, warehouse.snapshot() as snapshot:
+        found = snapshot.changes(view, since, until)
+        *columns, weight, state = (found[f"`{name}`"] for name in found.columns)
+        write_result(found.orderBy(state, *columns, weight), form, None, limit)

@@ -1,0 +1,98 @@
+"""Rows on standard output or in a file: as a table, CSV, JSON or Parquet."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from viewkeeper.clock import unique_id
+from viewkeeper.errors import UsageError
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.query_results import TextRows
+
+FORMATS = ("table", "csv", "json", "parquet")
+SHOWN = 100
+"""how many rows a table has unless more are asked for"""
+
+
+def data_is_piped(form: str, output: str | None) -> bool:
+    """Whether standard output is for a program, with nobody at the terminal to be told of progress."""
+    return form != "table" and output is None and not sys.stderr.isatty()
+
+
+def check_output(form: str, output: str | None) -> Path | None:
+    """The file to write; UsageError before any work is done if it cannot be."""
+    if output is None:
+        if form == "parquet":
+            raise UsageError("parquet is not for a terminal", "name a file with --output")
+        return None
+    target = Path(output).absolute()
+    if not target.parent.is_dir():
+        raise UsageError(f"cannot write {target}: there is no folder {target.parent}", "make it, or name another file")
+    if target.is_dir():
+        raise UsageError(f"cannot write {target}: it is a folder", "name a file")
+    if not os.access(target.parent, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
+        raise UsageError(f"cannot write {target}: permission denied", "name a file that you may write")
+    return target
+
+
+def write_result(frame: Any, form: str, target: Path | None, limit: int | None) -> None:
+    """Write the rows of a DataFrame."""
+    from viewkeeper.cli.text_forms import csv_lines, json_lines
+    from viewkeeper.warehouse.query_results import text_rows, write_parquet
+
+    if form == "parquet":
+        assert target is not None
+        write_parquet(frame if limit is None else frame.limit(limit), target)
+    elif form == "table":
+        shown = limit or SHOWN
+        _write_table(text_rows(frame, shown + 1), shown, target)
+    else:
+        lines = (csv_lines if form == "csv" else json_lines)(text_rows(frame, limit))
+        with _opened(target) as file:
+            for line in lines:
+                file.write(line.encode())
+
+
+def _write_table(found: "TextRows", shown: int, target: Path | None) -> None:
+    from viewkeeper.cli.tables import aligned, counted, show_table
+    from viewkeeper.cli.text_forms import NUMERIC
+
+    rows = [["NULL" if value is None else value for value in row] for row in found.rows]
+    more, rows = len(rows) > shown, rows[:shown]
+    headings = [name for name, _ in found.columns]
+    right = [number for number, (_, kind) in enumerate(found.columns) if kind in NUMERIC]
+    count = counted(len(rows), "row")
+    footer = f"the first {count}; --limit N shows more, --format csv all of them" if more else count
+    if target is None:
+        show_table(headings, rows, right)
+        click.echo(f"\n{footer}")
+        return
+    with _opened(target) as file:
+        file.write("\n".join([*aligned(headings, rows, right), "", footer, ""]).encode())
+
+
+@contextmanager
+def _opened(target: Path | None) -> Iterator[BinaryIO]:
+    """Standard output or a file, for data: in UTF-8, whatever the terminal speaks."""
+    if target is None:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        return
+    if target.exists() and not target.is_file():  # a device or a pipe
+        with open(target, "wb") as file:
+            yield file
+        return
+    # A query that fails half way leaves what was there before.
+    written = target.with_name(f".{unique_id()}.part")
+    try:
+        with open(written, "wb") as file:
+            yield file
+        os.replace(written, target)
+    finally:
+        written.unlink(missing_ok=True)

@@ -1,0 +1,78 @@
+"""Tables for people: drawn in a terminal, plain aligned text elsewhere."""
+
+import sys
+from collections.abc import Collection, Sequence
+
+import click
+
+_SHOWN = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\x1b"}
+"""what would break a line or speak to the terminal"""
+
+
+def show_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> None:
+    """Prints rows under their headings; the columns numbered in `right` are aligned to the right."""
+    shown = [[_one_line(cell) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        _draw(headings, shown, right)
+    else:
+        click.echo("\n".join(aligned(headings, shown, right)))
+
+
+def aligned(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """The lines of a plain table."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(headings, *rows, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        gaps = [" " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True)]
+        padded = [
+            gap + cell if number in right else cell + gap
+            for number, (cell, gap) in enumerate(zip(cells, gaps, strict=True))
+        ]
+        return "  ".join(padded).rstrip()
+
+    return [line(headings), *map(line, rows)]
+
+
+def _draw(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for number, heading in enumerate(headings):
+        table.add_column(Text(heading), justify="right" if number in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console(highlight=False).print(table)
+
+
+def _one_line(cell: str) -> str:
+    for sign, written in _SHOWN.items():
+        cell = cell.replace(sign, written)
+    return cell
+
+
+def size(count: int) -> str:
+    """Bytes as people read them."""
+    amount, units = float(count), ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    while amount >= 1024 and len(units) > 1:
+        amount, units = amount / 1024, units[1:]
+    return f"{count} bytes" if units[0] == "bytes" else f"{amount:.1f} {units[0]}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 row`, `2 rows`."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def vector(positions: "dict[str, str]") -> str:
+    """Positions without the zeros that only make them sort."""
+    return ", ".join(f"{source} {place.lstrip('0') or '0'}" for source, place in sorted(positions.items())) or "-"
+
+
+def moment(time: str) -> str:
+    """A time of the warehouse, to the second."""
+    return f"{time[:10]} {time[11:19]} UTC" if time else "-"
