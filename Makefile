@@ -7,16 +7,17 @@ STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench soak docs clean
+.PHONY: help demo test check bench soak docs clean java
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(STAMP) ## show viewkeeper at work
+demo: $(STAMP) java ## show viewkeeper at work
 	$(BIN)/viewkeeper demo
 
-test: check ## run the checks, then the test suite
-	$(BIN)/pytest -n 2 --durations=10
+test: check java ## run the checks, then the test suite, then what must also work on several Spark processes
+	$(BIN)/pytest -n 2 --dist loadgroup --durations=10
+	VIEWKEEPER_TEST_MASTER='local-cluster[2,1,1024]' $(BIN)/pytest -m cluster
 
 check: $(STAMP) ## lint, formatting, types, import contracts
 	$(BIN)/ruff check
@@ -24,21 +25,32 @@ check: $(STAMP) ## lint, formatting, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(STAMP) ## run every benchmark
+bench: $(STAMP) java ## run every benchmark
 	@set -e; for script in $(sort $(wildcard benchmarks/*.py)); do \
 		echo "== $$script"; \
 		$(BIN)/python "$$script"; \
 	done
 
-soak: $(STAMP) ## run the long randomized tests
-	$(BIN)/pytest -m soak -n 2
+soak: $(STAMP) java ## run the long randomized tests
+	$(BIN)/pytest -m soak -n 2 --dist loadgroup
 
-docs: $(STAMP) ## regenerate the generated parts of the documentation
+docs: $(STAMP) java ## regenerate the generated parts of the documentation
 	$(BIN)/python docs/regenerate.py
 
 clean: ## remove the virtual environment, caches and build output
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Spark runs on Java 17 or later.
+java:
+	@if [ -n "$$JAVA_HOME" ] && [ -x "$$JAVA_HOME/bin/java" ]; then exit 0; fi; \
+	command -v java >/dev/null || { \
+		if [ -e /etc/debian_version ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq default-jre-headless; \
+		fi; }; \
+	command -v java >/dev/null || { \
+		echo "viewkeeper runs Spark, which needs Java 17 or later, and there is no 'java'." \
+			"Install it (on Debian and Ubuntu: apt-get install default-jre-headless), or set JAVA_HOME." >&2; exit 1; }
 
 $(STAMP): pyproject.toml
 	@command -v "$(PYTHON)" >/dev/null || { \

@@ -22,11 +22,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
+def _test_master() -> tuple[str, dict[str, str]]:
+    master = os.environ.get("VIEWKEEPER_TEST_MASTER", "local[2]")
+    if master.startswith("local["):
+        return master, {}
+    import pyspark
+
+    # Workers are started from the package that the driver runs.
+    os.environ.setdefault("SPARK_HOME", os.path.dirname(pyspark.__file__))
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    return master, {"spark.executor.memory": "800m", "spark.driver.memory": "1g"}
+
+
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """The session of the suite; VIEWKEEPER_TEST_MASTER puts it on several processes."""
     from viewkeeper.warehouse.session import local_session
 
-    session = local_session(os.environ.get("VIEWKEEPER_TEST_MASTER", "local[2]"))
+    session = local_session(*_test_master())
     yield session
     session.stop()

@@ -4,6 +4,7 @@ Parquet, Delta, Spark and Arrow agree on these types exactly; anything else is r
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.errors import BadDelta, DefinitionError
@@ -82,6 +83,7 @@ def arrow_type(type: str) -> Any:
     return pa.type_for_alias(_PLAIN[known.name])
 
 
+@lru_cache(maxsize=1024)
 def arrow_schema(columns: Columns, *, signed: bool) -> Any:
     """The Arrow schema of a view's rows; signed rows also carry weight and state."""
     import pyarrow as pa
@@ -92,6 +94,7 @@ def arrow_schema(columns: Columns, *, signed: bool) -> Any:
     return pa.schema(fields)
 
 
+@lru_cache(maxsize=1024)
 def spark_schema(columns: Columns, *, signed: bool) -> "StructType":
     """The Spark schema of a view's rows; signed rows also carry weight and state."""
     from pyspark.sql.types import LongType, StructField, StructType, _parse_datatype_string

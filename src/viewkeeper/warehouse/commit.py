@@ -239,7 +239,7 @@ class Staged:
     def publish(self, writer: "Writer") -> Record:
         """Commit the Delta tables, then write the record."""
         commit, last = self.commit, writer.last
-        committed = {table.view.name: table.commit(writer.store, self.number) for table in self.tables}
+        committed = {table.view.name: table.commit(writer.open_tables, self.number) for table in self.tables}
         changed = commit._loads or commit._dropped
         if changed:
             writer.catalogs.write(self.number, commit._catalog)

@@ -9,7 +9,15 @@ from pyspark.sql import functions as F
 from viewkeeper.errors import UsageError
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.columns import arrow_schema
-from viewkeeper.warehouse.delta_table import ROWS, change_table, create_table, describe_file, list_files, newest_version
+from viewkeeper.warehouse.delta_table import (
+    ROWS,
+    OpenTables,
+    change_table,
+    create_table,
+    describe_file,
+    list_files,
+    newest_version,
+)
 from viewkeeper.warehouse.parquet_files import file_name
 from viewkeeper.warehouse.spark_files import write_frame
 from viewkeeper.warehouse.store import LocalStore, open_store
@@ -33,5 +41,5 @@ def publish(
         create_table(store, folder, view.name, schema, adds, commit)
     else:
         old = list_files(store, folder, version)[1]
-        change_table(store, folder, version, schema, adds, old, commit)
+        change_table(OpenTables(store), folder, version, schema, adds, old, commit)
     return path

@@ -60,8 +60,8 @@ class AppendedView:
         net = self._net()
         if not self._broadcast:
             return repeated(self._summed(self.signed()), self._view)
-        left = self._changed(net.filter(F.col(WEIGHT) < 0))
-        kept = left.filter(F.col(WEIGHT) > 0)
+        beside = self._beside(net.filter(F.col(WEIGHT) < 0), "left")
+        kept = beside.withColumn(WEIGHT, F.col(WEIGHT) + F.coalesce(F.col(_NET), F.lit(0))).filter(F.col(WEIGHT) > 0)
         kept = kept.select(*self._columns) if self._only_single else repeated(kept, self._view)
         return kept.unionAll(repeated(net.filter(F.col(WEIGHT) > 0), self._view))
 
@@ -71,12 +71,11 @@ class AppendedView:
             return self._weighted(self._base)
         if not self._broadcast:
             return self._summed(self.signed())
+        # Only base rows that the net change touches have to be added up with it.
         net = self._net()
-        # Rows of the net change that no base row meets are new; those that one meets are added to it.
-        met = self._met(net).select(*(F.col(quoted(_SIDE + name)).alias(name) for name in self._view.names))
-        new = net.join(met, self._same(net, met), "left_anti")
-        changed = self._changed(net).filter(F.col(WEIGHT) != 0)
-        return changed.unionAll(new.select(*self._columns, WEIGHT))
+        untouched = self._weighted(self._beside(net, "left_anti"))
+        touched = self._weighted(self._beside(net, "left_semi"))
+        return untouched.unionAll(self._summed(touched.unionAll(net)))
 
     def _weighted(self, frame: DataFrame) -> DataFrame:
         return frame.select(*self._columns, WEIGHT)
@@ -88,25 +87,13 @@ class AppendedView:
     def _net(self) -> DataFrame:
         return self._summed(self._pending)
 
-    def _beside_base(self, net: DataFrame) -> tuple[DataFrame, Column]:
+    def _beside(self, net: DataFrame, how: str) -> DataFrame:
+        """The base joined with a net change on whole rows, NULL being equal to NULL."""
         names = self._view.names
-        beside = net.select(*(F.col(quoted(name)).alias(_SIDE + name) for name in names), F.col(WEIGHT).alias(_NET))
+        renamed = [F.col(quoted(name)).alias(_SIDE + name) for name in names]
         same = [F.col(quoted(name)).eqNullSafe(F.col(quoted(_SIDE + name))) for name in names]
-        return F.broadcast(beside), reduce(Column.__and__, same)
-
-    def _changed(self, net: DataFrame) -> DataFrame:
-        """The base, each row with the weight that the net change leaves it."""
-        beside, same = self._beside_base(net)
-        joined = self._base.join(beside, same, "left")
-        return joined.select(*self._columns, (F.col(WEIGHT) + F.coalesce(F.col(_NET), F.lit(0))).alias(WEIGHT))
-
-    def _met(self, net: DataFrame) -> DataFrame:
-        beside, same = self._beside_base(net)
-        return self._base.join(beside, same)
-
-    def _same(self, left: DataFrame, right: DataFrame) -> Column:
-        same = [left[quoted(name)].eqNullSafe(right[quoted(name)]) for name in self._view.names]
-        return reduce(Column.__and__, same)
+        beside = net.select(*renamed, F.col(WEIGHT).alias(_NET))
+        return self._base.join(F.broadcast(beside), reduce(Column.__and__, same), how)
 
 
 class RewrittenView:

@@ -7,9 +7,8 @@ from typing import Any
 from deltalake.transaction import AddAction
 
 from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.delta_table import DataFile, change_table, create_table
+from viewkeeper.warehouse.delta_table import DataFile, OpenTables, change_table, create_table
 from viewkeeper.warehouse.record import TableState
-from viewkeeper.warehouse.store import LocalStore
 
 
 @dataclass(frozen=True)
@@ -22,13 +21,13 @@ class StagedTable:
     removes: Sequence[DataFile]
     after: TableState
 
-    def commit(self, store: LocalStore, commit: int) -> TableState:
+    def commit(self, tables: OpenTables, commit: int) -> TableState:
         """Commit the files to the Delta table; the entry of the record."""
         if self.after.version < 0:
-            version = create_table(store, self.view.folder, self.view.name, self.schema, self.adds, commit)
+            version = create_table(tables.store, self.view.folder, self.view.name, self.schema, self.adds, commit)
         elif self.adds or self.removes:
             version = change_table(
-                store, self.view.folder, self.after.version, self.schema, self.adds, self.removes, commit
+                tables, self.view.folder, self.after.version, self.schema, self.adds, self.removes, commit
             )
         else:
             version = self.after.version

@@ -13,6 +13,7 @@ from viewkeeper.errors import DamagedWarehouse, StorageFailure, UsageError
 from viewkeeper.warehouse.catalog import VIEWS, Catalog, Catalogs
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.commit_log import COMMITS, HOME, CommitLog, overtaken
+from viewkeeper.warehouse.delta_table import OpenTables
 from viewkeeper.warehouse.parquet_files import STAGING
 from viewkeeper.warehouse.record import Record, TableState
 from viewkeeper.warehouse.recovery import recover
@@ -41,6 +42,7 @@ class Writer:
     ) -> None:
         self.store, self.log, self.catalogs, self.tables = store, log, catalogs, tables
         self.spark, self.owns_spark = spark, owns_spark
+        self.open_tables = OpenTables(store)
         self.id = unique_id()
         self.mutex = RLock()
         self._held = ExitStack()
@@ -118,7 +120,7 @@ class Writer:
     def replace_table(self, staged: StagedTable, metrics: Mapping[str, Any]) -> Record:
         """A commit that puts other files in the place of a table's, with the same content."""
         last, name = self.last, staged.view.name
-        table = staged.commit(self.store, last.commit + 1)
+        table = staged.commit(self.open_tables, last.commit + 1)
         return self._append(
             tables={other: state.untouched() for other, state in last.tables.items()} | {name: table},
             metrics=metrics,
