@@ -1,75 +1,24 @@
 """A crash at any point leaves the last commit, or the new one in full; what it left behind is swept."""
 
-import os
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 from crash_orders import Crasher, crasher, die_while_spark_writes
+from images import Image, copy, image, image_after
 from lakes import make_large_commit, make_small_commit, prepare
 from stored_content import Stored
 
 from viewkeeper.warehouse.warehouse import Warehouse
-
-Image = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def writer() -> Iterator[Crasher]:
     with crasher() as made:
         yield made
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
-    """A folder in memory if there is one: what survives a kill does not depend on the disk, and syncing one is slow."""
-    memory = "/dev/shm"
-    with TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
-        yield Path(folder)
-
-
-@pytest.fixture(scope="module")
-def prepared(place: Path) -> Path:
-    prepare(place / "prepared")
-    return place / "prepared"
-
-
-def copy(original: Path, name: str = "copy") -> Path:
-    """A copy of a warehouse, in the place of the one before it."""
-    root = original.with_name(name)
-    shutil.rmtree(root, ignore_errors=True)
-    # Files of a warehouse are never written to again, the lock aside.
-    shutil.copytree(original, root, copy_function=os.link, ignore=shutil.ignore_patterns("writer.lock"))
-    return root
-
-
-def image(root: Path) -> Image:
-    """All that a warehouse tells: views, vectors, states, sizes, and the rows of every state that can be read."""
-    stored, told = Stored(root), {}
-    with Warehouse.open(root, read_only=True) as wh:
-        for status in wh.status().views:
-            view = status.view
-            told[view] = {
-                "definition": {name: value for name, value in stored.views[view].items() if name != "created"},
-                "status": {name: value for name, value in vars(status).items() if name != "folder"},
-                "states": [(state.state, state.vector, state.rows) for state in wh.states(view)],
-                "rows": stored.states(view),
-            }
-            # What is told of the states is what is stored.
-            sizes = {state: sum(rows.values()) for state, rows in told[view]["rows"].items()}
-            assert sizes == {state: size for state, _, size in told[view]["states"]}
-    return told
-
-
-def image_after(root: Path, do: Callable[[Warehouse], None]) -> Image:
-    with Warehouse.open(root, compaction=None) as wh:
-        do(wh)
-    return image(root)
 
 
 def check_recovered(root: Path, wanted: Image, when: str) -> None:

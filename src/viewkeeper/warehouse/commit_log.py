@@ -9,7 +9,14 @@ from functools import lru_cache
 from itertools import pairwise
 
 from viewkeeper.clock import unique_id
-from viewkeeper.errors import DamagedWarehouse, FormatTooNew, NotAWarehouse, StateGone, WriterPresent
+from viewkeeper.errors import (
+    DamagedWarehouse,
+    FormatTooNew,
+    NotAWarehouse,
+    StateGone,
+    StorageFailure,
+    WriterPresent,
+)
 from viewkeeper.warehouse.record import FORMAT, Record, decode, encode
 from viewkeeper.warehouse.store import TEMPORARY, LocalStore
 
@@ -93,6 +100,14 @@ class CommitLog:
             self.store.create_exclusive(record_name(record.commit), encode(record))
         except FileExistsError:
             raise overtaken(self.store, record.commit) from None
+        except StorageFailure as error:
+            if not self.store.exists(record_name(record.commit)):
+                raise
+            # The disk neither confirmed it nor let it be taken back. Readers see it, so it counts.
+            raise StorageFailure(
+                f"commit {record.commit} was made, and may be lost if the machine stops: {error.detail}",
+                "see to the disk; do not repeat what was committed",
+            ) from error
         self._known = record.commit
 
     def find_state(self, group: str, state: int, *, since: int, newest: int) -> Record:

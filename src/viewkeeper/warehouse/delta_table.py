@@ -4,7 +4,10 @@ No JVM library of Delta is involved: a reader asks for the list of files of a ve
 the table are commits of its own; which of them counts is said by the commit log.
 """
 
+import errno
 import json
+import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,9 +20,9 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
 from viewkeeper.clock import now
-from viewkeeper.errors import DamagedWarehouse, StorageFailure, WriterPresent
+from viewkeeper.errors import DamagedWarehouse, ViewkeeperError, WriterPresent
 from viewkeeper.warehouse.columns import STATE, WEIGHT
-from viewkeeper.warehouse.store import LocalStore, missing_file
+from viewkeeper.warehouse.store import LocalStore, missing_file, storage_failure
 
 BASE, DELTA, ROWS = "base-", "delta-", "rows-"
 """How names of data files begin: a compacted base, signed deltas, the rows of a rewritten view."""
@@ -112,12 +115,32 @@ def create_table(store: LocalStore, folder: str, view: str, schema: Any, adds: S
             configuration=CONFIGURATION,
             commit_properties=_properties(commit),
         )
-    _sync_log(store, folder, 0)
+    store.make_durable(_log_entries(store, folder, 0), new_folders=True)
     return 0
 
 
+class OpenTables:
+    """Delta tables as their one writer left them: opening a table costs more than a commit to it."""
+
+    def __init__(self, store: LocalStore) -> None:
+        self.store = store
+        self._open: dict[str, DeltaTable] = {}
+
+    def at(self, folder: str, version: int) -> DeltaTable:
+        """The table at a version, which the caller is about to go beyond; `left` takes it back."""
+        table = self._open.pop(folder, None)
+        if table is None or table.version() != version:
+            table = DeltaTable(self.store.delta_path(folder), version=version)
+        return table
+
+    def left(self, folder: str, table: DeltaTable) -> None:
+        """Remember the table as it is now."""
+        table.update_incremental()
+        self._open[folder] = table
+
+
 def change_table(
-    store: LocalStore,
+    tables: OpenTables,
     folder: str,
     version: int,
     schema: Any,
@@ -126,19 +149,23 @@ def change_table(
     commit: int,
 ) -> int:
     """Add and remove files at once; the new version, which is the one after `version`."""
-    moment = int(now().timestamp() * 1000)
+    store, moment = tables.store, int(now().timestamp() * 1000)
     removed = [RemoveAction(file.name, True, moment, file.size) for file in removes]
     with _explained(store, folder):
-        table = DeltaTable(store.delta_path(folder), version=version)
+        table = tables.at(folder, version)
         table.create_write_transaction([*adds, *removed], "append", schema, commit_properties=_properties(commit))
-    _sync_log(store, folder, version + 1)
+        tables.left(folder, table)
+    store.make_durable(_log_entries(store, folder, version + 1), new_folders=False)
     return version + 1
 
 
 def restore_table(store: LocalStore, folder: str, version: int, commit: int) -> None:
     """Undo what was done to a table after `version`, by one more version."""
     with _explained(store, folder):
-        DeltaTable(store.delta_path(folder)).restore(version, commit_properties=_properties(commit))
+        table = DeltaTable(store.delta_path(folder))
+        newest = table.version()
+        table.restore(version, commit_properties=_properties(commit))
+    store.make_durable(_log_entries(store, folder, newest + 1), new_folders=False)
 
 
 def newest_version(store: LocalStore, folder: str) -> int | None:
@@ -147,8 +174,8 @@ def newest_version(store: LocalStore, folder: str) -> int | None:
         return DeltaTable(store.delta_path(folder)).version()
     except TableNotFoundError:
         return None
-    except DeltaError as error:
-        raise _damaged(store, folder, error) from error
+    except (DeltaError, OSError) as error:
+        raise _failure(store, folder, error) from error
 
 
 def _properties(commit: int) -> CommitProperties:
@@ -156,8 +183,13 @@ def _properties(commit: int) -> CommitProperties:
     return CommitProperties(custom_metadata={"viewkeeper.commit": str(commit)}, max_commit_retries=0)
 
 
-def _sync_log(store: LocalStore, folder: str, version: int) -> None:
-    store.make_durable([f"{folder}/_delta_log/{version:020d}.json"])
+def _log_entries(store: LocalStore, folder: str, version: int) -> list[str]:
+    """The files of a Delta log that a version has made: its own, and a checkpoint now and then."""
+    log = f"{folder}/_delta_log"
+    entries, checkpoint = [f"{log}/{version:020d}.json"], f"{log}/{version:020d}.checkpoint.parquet"
+    if store.exists(checkpoint):
+        entries += [checkpoint, f"{log}/_last_checkpoint"]
+    return entries
 
 
 @contextmanager
@@ -171,14 +203,21 @@ def _explained(store: LocalStore, folder: str) -> Iterator[None]:
         ) from error
     except TableNotFoundError as error:
         raise missing_file(store.path(f"{folder}/_delta_log")) from error
-    except DeltaError as error:
-        raise _damaged(store, folder, error) from error
-    except OSError as error:
-        raise StorageFailure(f"{store.path(folder)}: {error}", "what was committed before is as it was") from error
+    except (DeltaError, OSError) as error:
+        raise _failure(store, folder, error) from error
 
 
-def _damaged(store: LocalStore, folder: str, error: Exception) -> DamagedWarehouse:
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
+_COLOR = re.compile(r"\x1b\[\d*m|↳")
+
+
+def _failure(store: LocalStore, folder: str, error: Exception) -> ViewkeeperError:
+    # What the operating system said is in the text alone.
+    told = _OS_ERROR.search(str(error))
+    if told and int(told[1]) != errno.ENOENT:
+        return storage_failure(OSError(int(told[1]), os.strerror(int(told[1]))), store.path(folder))
+    text = ": ".join(line.strip() for line in _COLOR.sub("", str(error)).splitlines() if line.strip())
     return DamagedWarehouse(
-        f"the Delta table {store.path(folder)} cannot be used: {error}",
+        f"the Delta table {store.path(folder)} cannot be used: {text}",
         "put the file back from a backup, or reload the view",
     )

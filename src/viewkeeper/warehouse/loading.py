@@ -21,7 +21,7 @@ from viewkeeper.warehouse.record import TableState
 from viewkeeper.warehouse.signed_frames import conformed_frame, quoted
 from viewkeeper.warehouse.spark_files import write_frame
 from viewkeeper.warehouse.staged import StagedTable
-from viewkeeper.warehouse.store import LocalStore
+from viewkeeper.warehouse.store import LocalStore, explained
 
 
 def stage_load(
@@ -67,10 +67,11 @@ class Staging:
         folder = f"{STAGING}/{unique_id()}"
         self._folders.append(folder)
         path = self._store.path(f"{folder}/rows.parquet")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with pq.ParquetWriter(path, schema) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
+        with explained(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with pq.ParquetWriter(path, schema) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
         return spark.read.option("__globPaths__", "false").parquet(self._store.spark_path(f"{folder}/rows.parquet"))
 
     def clear(self) -> None:

@@ -1,5 +1,7 @@
 """Data files that Spark writes and reads, and what it says when it cannot."""
 
+import errno
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +14,7 @@ from viewkeeper.errors import BadDelta, StorageFailure, ViewkeeperError
 from viewkeeper.warehouse.columns import Columns, spark_schema
 from viewkeeper.warehouse.delta_table import DataFile
 from viewkeeper.warehouse.session import TIMESTAMPS
-from viewkeeper.warehouse.store import LocalStore, missing_file
+from viewkeeper.warehouse.store import LocalStore, missing_file, storage_failure
 
 ROWS_PER_FILE = 5_000_000
 
@@ -48,7 +50,7 @@ def write_frame(
     for file in store.names(f"{folder}/{name}"):
         if not file.endswith(".parquet"):
             store.delete(f"{folder}/{name}/{file}")
-    store.make_durable(f"{folder}/{file}" for file in written)
+    store.make_durable((f"{folder}/{file}" for file in written), new_folders=True)
     return written, dict(observation.get)
 
 
@@ -77,10 +79,9 @@ def spark_errors(
         yield
     except (PySparkException, Py4JError) as error:
         told = first_line(error)
-        if "No space left on device" in str(error) or "Disk quota exceeded" in str(error):
-            raise StorageFailure(
-                f"{doing}: the disk is full", "free some space and try again; what was committed before is as it was"
-            ) from error
+        for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            if os.strerror(number) in str(error):
+                raise storage_failure(OSError(number, os.strerror(number)), doing) from error
         if "FAILED_READ_FILE" in str(error) or "FileNotFoundException" in str(error) or "PATH_NOT_FOUND" in str(error):
             raise StorageFailure(
                 f"{doing}: {told}", "a file is missing or damaged: put it back from a backup, or reload the view"

@@ -55,7 +55,7 @@ class LocalStore:
     # --- reading ---
 
     def read(self, name: str) -> bytes:
-        with _explained(self.path(name)):
+        with explained(self.path(name)):
             return self.path(name).read_bytes()
 
     def exists(self, name: str) -> bool:
@@ -63,7 +63,7 @@ class LocalStore:
 
     def names(self, folder: str) -> list[str]:
         """The names directly in a folder; none if there is no such folder."""
-        with _explained(self.path(folder)):
+        with explained(self.path(folder)):
             try:
                 return sorted(os.listdir(self.path(folder)))
             except FileNotFoundError:
@@ -86,20 +86,25 @@ class LocalStore:
     def create_exclusive(self, name: str, content: bytes) -> None:
         """Write a file that must not be there yet; FileExistsError if it is."""
         path = self.path(name)
-        with _explained(path), self._temporary(path, content) as temporary:
+        with explained(path), self._temporary(path, content) as temporary:
             os.link(temporary, path)
-            _sync_folder(path.parent)
+            try:
+                _sync_folder(path.parent)
+            except OSError:
+                # It may or may not be there after a power failure, so it must not be there now.
+                path.unlink()
+                raise
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file, or put it in place of the one that is there, all at once."""
         path = self.path(name)
-        with _explained(path), self._temporary(path, content) as temporary:
+        with explained(path), self._temporary(path, content) as temporary:
             os.replace(temporary, path)
             _sync_folder(path.parent)
 
     @contextmanager
     def _temporary(self, path: Path, content: bytes) -> Iterator[Path]:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(path.parent)
         temporary = path.with_name(f"{TEMPORARY}{unique_id()}")
         try:
             with open(temporary, "xb") as file:
@@ -108,31 +113,34 @@ class LocalStore:
                 os.fsync(file.fileno())
             yield temporary
         finally:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # the file that it was for stands; the next opening sweeps this one
+                temporary.unlink(missing_ok=True)
 
-    def make_durable(self, names: Iterable[str]) -> None:
+    def make_durable(self, names: Iterable[str], *, new_folders: bool) -> None:
         """Wait until files that Spark or deltalake wrote are on the disk, and so are their names."""
-        folders = set()
-        for name in names:
-            path = self.path(name)
-            with _explained(path), open(path, "rb") as file:
+        paths = [self.path(name) for name in names]
+        for path in paths:
+            with explained(path), open(path, "rb") as file:
                 os.fsync(file.fileno())
-            folders.add(path.parent)
+        folders = {path.parent for path in paths}
+        if new_folders:
+            folders |= {above for folder in folders for above in folder.parents if above.is_relative_to(self.root)}
         for folder in folders:
-            _sync_folder(folder)
+            with explained(folder):
+                _sync_folder(folder)
 
     def move(self, name: str, target: str) -> None:
         """Put a file in another place, where there is none yet."""
         path = self.path(target)
-        with _explained(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+        with explained(path):
+            _make_folder(path.parent)
             os.rename(self.path(name), path)
             _sync_folder(path.parent)
 
     def delete(self, name: str) -> None:
         """Delete a file, and the folders that become empty; a file that is not there is fine."""
         path = self.path(name)
-        with _explained(path):
+        with explained(path):
             path.unlink(missing_ok=True)
             for folder in path.parents:
                 if folder == self.root:
@@ -146,9 +154,10 @@ class LocalStore:
         """Remove the folders below a folder in which there is no file; not those that have one of these names in their
         path."""
         for place, _, _ in os.walk(self.path(folder), topdown=False):
-            if not any(name in Path(place).parts for name in besides):
-                with suppress(OSError):  # there is something in it
-                    os.rmdir(place)
+            if any(name in Path(place).parts for name in besides) or os.listdir(place):
+                continue
+            with explained(Path(place)):
+                os.rmdir(place)
 
     # --- one writer ---
 
@@ -156,22 +165,22 @@ class LocalStore:
     def locked(self, name: str, holder: dict[str, object]) -> Iterator[None]:
         """Hold a lock that ends with this process, however it ends; WriterPresent if another holds it."""
         path = self.path(name)
-        with _explained(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+        with explained(path):
+            _make_folder(path.parent)
             # Not "w": whoever fails to get the lock must not wipe the holder's name.
-            with open(path, "a+", encoding="utf-8") as file:
+            with open(path, "ab+", buffering=0) as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     file.seek(0)
                     raise _writer_present(self.root, file.read()) from None
-                file.truncate(0)
-                file.write(json.dumps(holder))
-                file.flush()
+                with suppress(OSError):  # on a full disk the lock still holds, without a name
+                    file.truncate(0)
+                    file.write(json.dumps(holder).encode())
                 yield
 
 
-def _writer_present(root: Path, holder: str) -> WriterPresent:
+def _writer_present(root: Path, holder: bytes) -> WriterPresent:
     try:
         told = json.loads(holder)
         who = f"process {told['pid']} on {told['host']}, since {told['since']}"
@@ -203,7 +212,7 @@ def open_store(path: str | os.PathLike[str]) -> LocalStore:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
     """Turn what the operating system says about a file into what it means for the warehouse."""
     try:
         yield
@@ -229,12 +238,23 @@ def storage_failure(error: OSError, path: object) -> StorageFailure:
         errno.ENOSPC: "the disk is full: free some space ('viewkeeper vacuum' removes what is past its retention) "
         "and try again; what was committed before is as it was",
         errno.EDQUOT: "the quota is used up: free some space and try again; what was committed before is as it was",
+        errno.EFBIG: "this process may not write files of that size (see 'ulimit -f'); what was committed before is as "
+        "it was",
         errno.EROFS: "the file system is read-only: open the warehouse with read_only=True",
         errno.EACCES: "grant this user access to the folder, or open the warehouse with read_only=True",
     }
     return StorageFailure(
         f"{path}: {error.strerror or error}", hints.get(error.errno or 0, "what was committed before is as it was")
     )
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it; what was made is on the disk."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    _sync_folder(folder.parent)
 
 
 def _sync_folder(folder: Path) -> None:
