@@ -4,6 +4,7 @@ It serves the simulator, the checker and small deltas. What a join or a projecti
 names alone, so it is compiled once per shape (`_compile_join`, ...) and reused.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from operator import itemgetter
@@ -11,6 +12,7 @@ from typing import Any
 
 from viewkeeper.algebra.zset import On, Row
 from viewkeeper.sql.expressions import Expression
+from viewkeeper.sql.one_nan import one_nan
 
 Pick = Callable[[Row], Row]
 
@@ -24,6 +26,10 @@ class MemoryZSet:
         self.columns = columns
         rows: dict[Row, int] = {}
         for row, weight in weights:
+            for value in row:
+                if value != value:  # a NaN; the fastest test there is, and rows without one pay for no more
+                    row = one_nan(row)
+                    break
             rows[row] = rows.get(row, 0) + weight
         self._rows = _without_zeros(rows)
 
@@ -88,6 +94,12 @@ class MemoryZSet:
                     rows[kept] = rows.get(kept, 0) + left_weight * right_weight
         return MemoryZSet._adopt(keep, _without_zeros(rows))
 
+    def pairs(self, other: "MemoryZSet", on: On) -> int:
+        """How many pairs of rows a join on these columns looks at."""
+        left_key, right_key, _, _ = _compile_join(self.columns, other.columns, on, (), ())
+        partners = Counter(map(right_key, other._rows))
+        return sum(partners[key] for key in map(left_key, self._rows) if None not in key)
+
     def select(self, conditions: tuple[Expression, ...]) -> "MemoryZSet":
         if not conditions:
             return self
@@ -107,7 +119,11 @@ class MemoryZSet:
         if columns == self.columns:
             return self
         pick = _picker(self.columns, columns)
-        return MemoryZSet(columns, ((pick(row), weight) for row, weight in self._rows.items()))
+        rows: dict[Row, int] = {}
+        for row, weight in self._rows.items():
+            kept = pick(row)
+            rows[kept] = rows.get(kept, 0) + weight
+        return MemoryZSet._adopt(columns, _without_zeros(rows))
 
     def rename(self, columns: tuple[str, ...]) -> "MemoryZSet":
         if len(columns) != len(self.columns):
@@ -143,7 +159,7 @@ class MemoryZSet:
 
     def weight(self, row: Row) -> int:
         """The weight of one row; 0 if it is not there."""
-        return self._rows.get(row, 0)
+        return self._rows.get(one_nan(row), 0)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MemoryZSet) and self.columns == other.columns and self._rows == other._rows
@@ -179,7 +195,8 @@ def _picker(columns: tuple[str, ...], wanted: tuple[str, ...]) -> Pick:
 
 @lru_cache(maxsize=4096)
 def _compile_conditions(columns: tuple[str, ...], conditions: tuple[Expression, ...]) -> Callable[[Row], bool] | None:
-    tests = [condition.compile(columns) for condition in conditions]
+    # What can fail comes last, as in the Spark engine: it sees only the rows that the other conditions leave.
+    tests = [condition.compile(columns) for condition in sorted(conditions, key=lambda condition: condition.can_fail)]
     if not tests:
         return None
     if len(tests) == 1:

@@ -6,6 +6,10 @@
     NULL never joins             an equality over a NULL is not true
 
 Operations are pure: they return a new Z-set and leave their operands as they were.
+
+Values are Python's: None is NULL, a TIMESTAMP is a datetime in UTC, a TIMESTAMP_NTZ one without a time zone, an ARRAY
+a tuple. Rows are the same if their values are equal in SQL, where NaN is equal to NaN (`sql/one_nan.py`). Whoever reads
+rows from a source gives moments in UTC: Python finds two times of one zone equal that differ only in summer time.
 """
 
 from collections.abc import Iterable, Iterator

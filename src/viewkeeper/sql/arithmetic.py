@@ -42,13 +42,15 @@ class Arithmetic(CodeWriter, ABC):
         if common.family is Family.DECIMAL:
             type_ = _decimal_result(operator, digits_of(left), digits_of(right))
             return self.strict([left, right], type_, f"exact.{method}({{0}}, {{1}})".format)
-        return self.strict([left, right], common, f"({{0}} {operator} {{1}})".format)
+        return self.strict([left, right], common, lambda a, b: self.floating(f"{a} {operator} {b}"))
 
     def division(self, node: exp.Expr) -> Code:
         left, right, common = self.numbers(node)
         if common.family is not Family.FLOATING:
             raise refusal(f"/ on {common.name}", "it needs the Spark engine; or divide doubles: CAST(... AS DOUBLE)")
-        return self.strict([left, right], common, "({0} / {1} if {1} else division_by_zero())".format)
+        return self.strict(
+            [left, right], common, lambda a, b: self.floating(f"({a} / {b} if {b} else division_by_zero())")
+        )
 
     def remainder(self, node: exp.Expr) -> Code:
         left, right, common = self.numbers(node)
@@ -84,7 +86,8 @@ class Arithmetic(CodeWriter, ABC):
             if operand.type.precision > _SIGN_PRECISION:
                 raise refusal(f"{spark_sql(node)} on {operand.type.name}")
             body = "exact.minus({0})" if negative else "exact.abs({0})"
-        return self.strict([operand], operand.type, f"({body})".format)
+            return self.strict([operand], operand.type, body.format)
+        return self.strict([operand], operand.type, lambda a: self.floating(body.format(a)))
 
 
 def _double_if_null(type: SqlType) -> SqlType:

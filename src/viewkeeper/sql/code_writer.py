@@ -115,6 +115,11 @@ class CodeWriter:
         what = self.constant(type.name, types.STRING).text
         return f"({name} if {low} <= ({name} := {text}) <= {high} else overflow({name}, {what}))"
 
+    def floating(self, text: str) -> str:
+        """A double; if it is a NaN, then the one that all rows share."""
+        name = self.temporary()
+        return f"({name} if ({name} := {text}) == {name} else nan)"
+
 
 # Where Python's operator is not Spark's. NaN is the largest double and equals itself. Python finds a datetime with a
 # time zone and one without unequal, and only fails when it orders them: equality is therefore spelled with an order.

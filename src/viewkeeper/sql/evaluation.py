@@ -65,11 +65,16 @@ def flat_name(column: exp.Expr) -> str:
     return f"{column.text('table')}.{column.name}"
 
 
+def computed_type(node: exp.Expr) -> SqlType:
+    """The type of what a tree computes in memory; ExpressionError if only Spark can evaluate it."""
+    positions = {flat_name(column): 0 for column in node.find_all(exp.Column)}
+    return _Compiler(positions).code(node).type
+
+
 def type_of(node: exp.Expr) -> str:
     """The Spark type of a tree, '' if it is unknown: then only Spark can tell."""
-    positions = {flat_name(column): 0 for column in node.find_all(exp.Column)}
     try:
-        return _Compiler(positions).code(node).type.name
+        return computed_type(node).name
     except (ExpressionError, RecursionError):
         return type_name(node.type) if _annotation_is_right(node.unnest()) else ""
 

@@ -7,12 +7,14 @@ expression: two expressions are equal if their texts are.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
 
 from viewkeeper.sql.evaluation import compile_evaluator, flat_name, type_of
+from viewkeeper.sql.failing import can_fail
 from viewkeeper.sql.syntax import ViewDialect, spark_sql
 from viewkeeper.sql.type_families import parse_type, same_equality
 
@@ -81,6 +83,11 @@ class Expression:
         if not (isinstance(left, exp.Column) and isinstance(right, exp.Column)) or left.table == right.table:
             return None
         return (flat_name(left), flat_name(right)) if same_equality(left.type, right.type) else None
+
+    @cached_property
+    def can_fail(self) -> bool:
+        """Whether there may be a row for which this is an error, such as an overflow."""
+        return can_fail(self.node)
 
     def compile(self, columns: tuple[str, ...]) -> Evaluator:
         """The function from a row laid out as `columns` to the value; ExpressionError if only Spark can evaluate it."""

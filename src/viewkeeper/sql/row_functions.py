@@ -6,6 +6,8 @@ They raise plain Python errors; the compiled function turns them into an Express
 import decimal
 from typing import Any, NoReturn
 
+from viewkeeper.sql.one_nan import NAN
+
 # Wide enough for any sum or product of two decimals of 38 digits, and never rounding: inexact is an error.
 EXACT = decimal.Context(prec=80, traps=[decimal.Inexact, decimal.InvalidOperation, decimal.Overflow])
 
@@ -42,6 +44,7 @@ def order(left: Any, right: Any) -> int:
 FUNCTIONS: dict[str, Any] = {
     "Decimal": decimal.Decimal,
     "exact": EXACT,
+    "nan": NAN,
     "overflow": overflow,
     "division_by_zero": division_by_zero,
     "remainder": remainder,
