@@ -1,5 +1,6 @@
 """The verbs of the warehouse: what they print, what they write, how they fail."""
 
+import errno
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ from deltalake import DeltaTable
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.cli.main import main, viewkeeper
+from viewkeeper.warehouse.store import LocalStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -398,6 +400,25 @@ def test_a_second_writer_is_told_of_the_first(copied: Path, fails: Fails) -> Non
             assert f"{copied} is being written by process {os.getpid()} on " in said
             assert "stop it first" in said
         assert "commit     4" in output("status", "-w", copied), "reading never waits"
+
+
+@pytest.mark.parametrize("refusal", [errno.EROFS, errno.EACCES])
+def test_a_warehouse_that_may_only_be_read_can_be_read(
+    copied: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, refusal: int, tmp_path: Path
+) -> None:
+    pins = copied / "_viewkeeper" / "pins"
+    pins.mkdir()
+    (pins / "dead.json").write_text(
+        json.dumps({"commit": 4, "until": "2000-01-01T00:00:00+00:00", "host": "h", "pid": 1})
+    )
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(refusal, os.strerror(refusal))
+
+    monkeypatch.setattr(LocalStore, "_temporary", refuse)
+    monkeypatch.setattr("pathlib.Path.unlink", refuse)
+    assert "readers    0 pinned" in output("status", "-w", copied)
+    assert output("query", "SELECT n FROM cities WHERE n = 3", "--format", "csv", "-w", copied) == "n\n3\n"
 
 
 def test_publishing_into_the_warehouse_is_refused(copied: Path, spark: "SparkSession", fails: Fails) -> None:

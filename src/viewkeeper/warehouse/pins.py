@@ -4,12 +4,15 @@ A pin ends when its reader says so, when its process is gone (on the same machin
 a day.
 """
 
+import errno
 import json
 import os
 import socket
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from viewkeeper.clock import now, unique_id
+from viewkeeper.errors import StorageFailure
 from viewkeeper.warehouse.commit_log import HOME
 from viewkeeper.warehouse.store import LocalStore
 
@@ -45,6 +48,16 @@ class Pin:
         self._store.delete(self._name)
 
 
+def pin(store: LocalStore, commit: int) -> Pin | None:
+    """A lease on a commit; None where this user may only read: there the retention alone keeps its files."""
+    try:
+        return Pin(store, commit)
+    except StorageFailure as error:
+        if getattr(error.__cause__, "errno", None) in (errno.EROFS, errno.EACCES, errno.EPERM):
+            return None
+        raise
+
+
 def pinned_commits(store: LocalStore) -> list[int]:
     """The commits that living readers have pinned; pins of the dead are removed on the way."""
     commits = []
@@ -57,7 +70,8 @@ def pinned_commits(store: LocalStore) -> list[int]:
         if alive:
             commits.append(commit)
         else:
-            store.delete(f"{PINS}/{name}")
+            with suppress(StorageFailure):  # somebody who may write removes it
+                store.delete(f"{PINS}/{name}")
     return commits
 
 

@@ -10,7 +10,7 @@ from viewkeeper.messages import Vector
 from viewkeeper.warehouse.catalog import Catalog, Catalogs, Definition, Layout, find
 from viewkeeper.warehouse.commit_log import CommitLog, state_gone
 from viewkeeper.warehouse.delta_table import DataFile
-from viewkeeper.warehouse.pins import Pin
+from viewkeeper.warehouse.pins import Pin, pin
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.states import State, states_of
 from viewkeeper.warehouse.store import LocalStore
@@ -102,7 +102,7 @@ class Snapshot:
         record, state = self._holding(definition, state)
         table = record.tables[view]
         files, spark, store = self._files, self._files.spark(), self._files.store
-        listed = files.tables.files(definition, table.version)
+        listed = files.tables.files(definition, table)
         if definition.layout is Layout.APPENDED:
             return AppendedView(spark, store, definition, listed, state)
         later = (
@@ -148,7 +148,7 @@ class Snapshot:
 def pinned(files: Files) -> Snapshot:
     """A snapshot of the last commit, pinned."""
     while True:
-        snapshot = Snapshot(files, record := files.log.last(), Pin(files.store, record.commit))
+        snapshot = Snapshot(files, record := files.log.last(), pin(files.store, record.commit))
         # Vacuum may have passed between reading the record and pinning it. It says in a record of its own what it is
         # about to take away.
         later = files.log.last().tables
