@@ -421,8 +421,31 @@ def test_a_warehouse_that_may_only_be_read_can_be_read(
     assert output("query", "SELECT n FROM cities WHERE n = 3", "--format", "csv", "-w", copied) == "n\n3\n"
 
 
-def test_publishing_into_the_warehouse_is_refused(copied: Path, spark: "SparkSession", fails: Fails) -> None:
-    assert "inside the warehouse" in fails("publish", "orders", copied / "views" / "mine", "-w", copied)
+def test_a_copy_cannot_be_published_just_anywhere(copied: Path, fails: Fails, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").touch()
+    for folder, says in (
+        (copied / "views" / "mine", "inside the warehouse"),
+        (tmp_path / "mine", "not empty, and not a Delta table"),
+        (tmp_path / "mine" / "file", "is a file, and a Delta table is a folder"),
+    ):
+        assert says in fails("publish", "orders", folder, "-w", copied)
+
+
+def test_a_folder_that_cannot_be_made(lake: Path, fails: Fails, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert f"{tmp_path / 'file' / 'copy'}: Not a directory" in fails(
+        "publish", "orders", tmp_path / "file/copy", "-w", lake
+    )
+
+
+def test_an_output_that_cannot_be_written(lake: Path, fails: Fails, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.touch", refuse)
+    said = fails("query", "SELECT 1", "--output", lake.parent / "rows.csv", "-w", lake)
+    assert f"cannot write {lake.parent / 'rows.csv'}: Permission denied" in said
 
 
 def test_errors_are_data_with_json(

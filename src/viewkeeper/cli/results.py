@@ -36,8 +36,14 @@ def check_output(form: str, output: str | None) -> Path | None:
         raise UsageError(f"cannot write {target}: there is no folder {target.parent}", "make it, or name another file")
     if target.is_dir():
         raise UsageError(f"cannot write {target}: it is a folder", "name a file")
-    if not os.access(target.parent, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
-        raise UsageError(f"cannot write {target}: permission denied", "name a file that you may write")
+    if _is_special(target):
+        return target
+    trial = _beside(target)
+    try:
+        trial.touch()
+        trial.unlink()
+    except OSError as error:
+        raise _unwritable(target, error) from error
     return target
 
 
@@ -84,15 +90,28 @@ def _opened(target: Path | None) -> Iterator[BinaryIO]:
         sys.stdout.flush()
         yield sys.stdout.buffer
         return
-    if target.exists() and not target.is_file():  # a device or a pipe
-        with open(target, "wb") as file:
-            yield file
-        return
     # A query that fails half way leaves what was there before.
-    written = target.with_name(f".{unique_id()}.part")
+    written = target if _is_special(target) else _beside(target)
     try:
         with open(written, "wb") as file:
             yield file
-        os.replace(written, target)
+        if written != target:
+            os.replace(written, target)
+    except OSError as error:
+        raise _unwritable(target, error) from error
     finally:
-        written.unlink(missing_ok=True)
+        if written != target:
+            written.unlink(missing_ok=True)
+
+
+def _is_special(target: Path) -> bool:
+    """A device or a pipe: written as it is."""
+    return target.exists() and not target.is_file()
+
+
+def _beside(target: Path) -> Path:
+    return target.with_name(f".{unique_id()}.part")
+
+
+def _unwritable(target: Path, error: OSError) -> UsageError:
+    return UsageError(f"cannot write {target}: {error.strerror or error}", "name a file that can be written")

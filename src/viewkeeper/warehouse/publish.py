@@ -23,17 +23,24 @@ from viewkeeper.warehouse.spark_files import write_frame
 from viewkeeper.warehouse.store import LocalStore, open_store
 
 
-def publish(
-    warehouse: LocalStore, view: Definition, rows: DataFrame, commit: int, target: str | os.PathLike[str]
-) -> Path:
-    """Write the rows as a Delta table, or as the next version of the one that is there; where it is."""
+def target_folder(warehouse: LocalStore, target: str | os.PathLike[str]) -> Path:
+    """Where to publish; UsageError if that cannot be."""
+    path = Path(target).expanduser().absolute()
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path} is a file, and a Delta table is a folder", "name a folder")
     path = open_store(target).root
     if path.is_relative_to(warehouse.root):
         raise UsageError(f"{path} is inside the warehouse", "publish to a folder outside of it")
     store, folder = LocalStore(path.parent), path.name
-    version = newest_version(store, folder)
-    if version is None and store.names(folder):
+    if store.names(folder) and newest_version(store, folder) is None:
         raise UsageError(f"{path} is not empty, and not a Delta table", "name a new folder, or a published table")
+    return path
+
+
+def publish(view: Definition, rows: DataFrame, commit: int, path: Path) -> Path:
+    """Write the rows as a Delta table, or as the next version of the one that is there; where it is."""
+    store, folder = LocalStore(path.parent), path.name
+    version = newest_version(store, folder)
     written, _ = write_frame(store, folder, file_name(ROWS, commit), rows, {"rows": F.count(F.lit(1))})
     adds = [describe_file(store, folder, name)[1] for name in written]
     schema = arrow_schema(view.columns, signed=False)

@@ -82,6 +82,8 @@ def spark_errors(
         for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             if os.strerror(number) in str(error):
                 raise storage_failure(OSError(number, os.strerror(number)), doing) from error
+        if "Mkdirs failed" in str(error) or "Permission denied" in str(error):
+            raise StorageFailure(f"{doing}: {told}", "grant this user access to the folder, or name another") from error
         if "FAILED_READ_FILE" in str(error) or "FileNotFoundException" in str(error) or "PATH_NOT_FOUND" in str(error):
             raise StorageFailure(
                 f"{doing}: {told}", "a file is missing or damaged: put it back from a backup, or reload the view"

@@ -125,11 +125,12 @@ class Warehouse:
 
     def publish(self, view: str, target: str | os.PathLike[str], state: int | None = None) -> "Path":
         """Write a plain copy of a view as a Delta table outside the warehouse; where it is."""
-        from viewkeeper.warehouse.publish import publish
+        from viewkeeper.warehouse.publish import publish, target_folder
 
+        path = target_folder(self._files.store, target)
         with self.snapshot() as snapshot:
             rows = snapshot.read(view, state)
-            return publish(self._files.store, snapshot.catalog[view], rows, snapshot.commit, target)
+            return publish(snapshot.catalog[view], rows, snapshot.commit, path)
 
     # --- reading ---
 
