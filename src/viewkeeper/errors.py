@@ -18,7 +18,7 @@
     │   ├── StateGone               a state that was never there, or is past the retention
     │   ├── BadDelta                a change that does not fit its view
     │   └── StorageFailure          the disk is full, or a file cannot be read or written
-    ├── SparkMissing                no Java for Spark to run on
+    ├── SparkMissing                no Java for Spark to run on, or it does not start
     └── UsageError                  options that do not fit together
 
 An error carries `code` (stable, for programs), `detail` (what and where) and `hint` (what to do).
@@ -144,7 +144,7 @@ class StorageFailure(WarehouseError):
 
 
 class SparkMissing(ViewkeeperError):
-    """There is no Java for Spark to run on."""
+    """There is no Java for Spark to run on, or it does not start."""
 
     code = "spark-missing"
 

@@ -41,7 +41,7 @@ def _draw(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collect
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for number, heading in enumerate(headings):
         table.add_column(Text(heading), justify="right" if number in right else "left", overflow="fold")
     for row in rows:
