@@ -70,9 +70,13 @@ class DyingStore(LocalStore):
         self._step()
         super().write(name, content)
 
-    def make_durable(self, names) -> None:  # after Spark or deltalake has written
+    def make_durable(self, names, *, new_folders: bool) -> None:  # after Spark or deltalake has written
         self._step()
-        super().make_durable(names)
+        super().make_durable(names, new_folders=new_folders)
+
+    def move(self, name: str, target: str) -> None:
+        self._step()
+        super().move(name, target)
 
     def delete(self, name: str) -> None:
         self._step()

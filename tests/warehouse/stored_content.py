@@ -159,7 +159,7 @@ def _is_of_a_log(name: str) -> bool:
 def checksums(root: Path) -> dict[str, str]:
     """What every file holds, and every folder; the lock aside, in which each writer leaves its name."""
     return {
-        path.relative_to(root).as_posix(): "" if path.is_dir() else sha256(path.read_bytes()).hexdigest()
+        path.relative_to(root).as_posix(): sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
         for path in root.rglob("*")
         if path.relative_to(root).as_posix() != LOCK
     }

@@ -13,7 +13,7 @@ from typing import Any
 
 from viewkeeper.errors import DamagedWarehouse, DefinitionError, UnknownView
 from viewkeeper.warehouse.columns import Columns
-from viewkeeper.warehouse.commit_log import HOME
+from viewkeeper.warehouse.commit_log import HOME, overtaken
 from viewkeeper.warehouse.record import FORMAT, seal, unseal
 from viewkeeper.warehouse.store import TEMPORARY, LocalStore
 
@@ -83,7 +83,7 @@ class Catalogs:
             ) from error
 
     def write(self, commit: int, catalog: Catalog) -> None:
-        """Write the catalog of a commit that is about to be made."""
+        """Write the catalog of a commit that is about to be made; WriterPresent if another writer makes it too."""
         body = {
             "format": FORMAT,
             "views": {
@@ -99,9 +99,10 @@ class Catalogs:
                 for name, view in catalog.items()
             },
         }
-        # A commit that failed may have left one of the same number.
-        self._store.write(catalog_name(commit), seal(body))
-        self.read.cache_clear()
+        try:
+            self._store.create_exclusive(catalog_name(commit), seal(body))
+        except FileExistsError:
+            raise overtaken(self._store, commit) from None
 
     def remove_before(self, commit: int) -> None:
         """Delete the catalogs before the one of a commit."""

@@ -42,7 +42,7 @@ def _appended(files: Files, view: Definition, record: Record, since: int, until:
         low = max(since, table.base)
         deltas = [
             file
-            for file in files.tables.files(view, table.version)
+            for file in files.tables.files(view, table)
             if file.is_delta and (file.states is None or (file.states[1] > low and file.states[0] <= until))
         ]
         pieces.append(_within(_read(files, view, view.folder, deltas), low, until))

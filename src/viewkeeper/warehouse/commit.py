@@ -20,7 +20,7 @@ from viewkeeper.warehouse.catalog import Definition, Layout, find, free_folder, 
 from viewkeeper.warehouse.columns import checked_columns, columns_of
 from viewkeeper.warehouse.durations import seconds
 from viewkeeper.warehouse.record import GroupState, Record
-from viewkeeper.warehouse.signed_rows import Delta, SignedRows
+from viewkeeper.warehouse.signed_rows import Delta, SignedRows, frame_in_spark
 from viewkeeper.warehouse.small_loads import stage_rows
 from viewkeeper.warehouse.staged import StagedTable
 
@@ -131,14 +131,17 @@ class Commit:
                 raise BadDelta(
                     f"view {view} is created by this very commit", "add the state before, or in the next commit"
                 )
+        # All changes are looked at before anything is taken: a caller that goes on after an error has no half a state.
+        added = [SignedRows(self._catalog[view]) for view in changes or {}]
+        for rows, delta in zip(added, (changes or {}).values(), strict=True):
+            rows.add(new.last + 1, delta)
         new.last += 1
         new.steps.append({source: place for source, place in vector.items() if new.vector.get(source) != place})
         new.vector.update(vector)
         if resume is not None:
             new.resume = dict(resume)
-        for view, delta in (changes or {}).items():
-            rows = self._changes.setdefault(view, SignedRows(self._catalog[view]))
-            rows.add(new.last, delta)
+        for rows in added:
+            self._changes.setdefault(rows.view.name, SignedRows(rows.view)).extend(rows)
         return new.last
 
     def drop(self, view: str) -> None:
@@ -208,7 +211,7 @@ class Commit:
             if rows.view.layout is Layout.APPENDED:
                 tables.append(appended.stage(writer.store, before, rows, number))
             else:
-                files = writer.tables.files(rows.view, before.version)
+                files = writer.tables.files(rows.view, before)
                 tables.append(rewritten.stage(writer.store, before, files, rows, number))
         return Staged(self, tables, number)
 
@@ -216,14 +219,15 @@ class Commit:
         writer, view, rows = self._writer, load.view, load.rows
         if rows is None:
             rows = MemoryZSet(tuple(view.names))
-        if hasattr(rows, "weights") and getattr(rows, "frame", None) is None:
+        frame = frame_in_spark(rows)
+        if frame is None and hasattr(rows, "weights"):
             return stage_rows(writer.store, view, rows, load.state, number)
         from viewkeeper.warehouse.loading import Staging, frame_of, stage_load
         from viewkeeper.warehouse.spark_files import full_load
 
         staging = Staging(writer.store)
         cleanup.callback(staging.clear)
-        frame = frame_of(writer.spark(), staging, getattr(rows, "frame", rows))
+        frame = frame_of(writer.spark(), staging, rows) if frame is None else frame
         with full_load(writer.spark(), own=writer.owns_spark):
             return stage_load(writer.store, view, frame, load.state, number, distinct=load.distinct)
 
@@ -269,7 +273,7 @@ def _layout(layout: Layout | str) -> Layout:
 
 
 def _columns_of_rows(view: str, rows: Any) -> Sequence[tuple[str, str]]:
-    frame = getattr(rows, "frame", rows)
-    if hasattr(frame, "sparkSession"):
+    frame = frame_in_spark(rows)
+    if frame is not None:
         return columns_of(frame.schema)
     raise DefinitionError(f"the columns of view {view} are not known", "give their names and Spark types")

@@ -5,6 +5,7 @@ fails if another writer was faster, and removed from the beginning by vacuum.
 """
 
 import json
+from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
 
@@ -163,7 +164,8 @@ def create_format(store: LocalStore) -> None:
             f"{store} is not a warehouse: there is no {FORMAT_FILE} in it, and it is not empty",
             "name an empty or a new folder, or the folder of a warehouse",
         )
-    store.create_exclusive(FORMAT_FILE, json.dumps({"format": FORMAT, "id": unique_id()}).encode())
+    with suppress(FileExistsError):  # somebody else makes it at the same time
+        store.create_exclusive(FORMAT_FILE, json.dumps({"format": FORMAT, "id": unique_id()}).encode())
 
 
 def read_format(store: LocalStore) -> str:

@@ -15,16 +15,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.warehouse.catalog import Definition, Layout
 from viewkeeper.warehouse.columns import arrow_schema
 from viewkeeper.warehouse.delta_table import BASE, DELTA, DataFile, describe_file
-from viewkeeper.warehouse.parquet_files import STAGING, file_name, write_table
+from viewkeeper.warehouse.parquet_files import STAGING, file_name, read_table, write_table
 from viewkeeper.warehouse.record import Pending, Record, TableState
 from viewkeeper.warehouse.staged import StagedTable
-from viewkeeper.warehouse.store import missing_file
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.writer import Writer
@@ -67,7 +65,7 @@ def compact(writer: "Writer", view: Definition) -> Record | None:
     if not table.pending.files:
         return None
     state = start.groups[view.group].last
-    old = writer.tables.files(view, table.version)
+    old = writer.tables.files(view, table)
     # The number of the commit is not known yet, and a crash must not leave files under a wrong one.
     with writer.staging() as staged:
         written = write_base(writer, view, old, state, staged)
@@ -85,7 +83,7 @@ def _still_there(writer: "Writer", view: Definition, files: Sequence[DataFile]) 
     """Whether the view still is what it was, deltas added since aside."""
     if writer.catalog.get(view.name) != view:
         return False
-    return set(files) <= set(writer.tables.files(view, writer.last.tables[view.name].version))
+    return set(files) <= set(writer.tables.files(view, writer.last.tables[view.name]))
 
 
 def merge_deltas(writer: "Writer", view: Definition) -> Record | None:
@@ -94,26 +92,19 @@ def merge_deltas(writer: "Writer", view: Definition) -> Record | None:
         if writer.catalog.get(view.name) != view:
             return None
         table = writer.last.tables[view.name]
-        small = [file for file in writer.tables.files(view, table.version) if file.is_delta and file.rows < SMALL_ROWS]
+        small = [file for file in writer.tables.files(view, table) if file.is_delta and file.rows < SMALL_ROWS]
         if len(small) < 2:
             return None
-        merged = pa.concat_tables([_read(writer, view, file) for file in small])
+        schema = arrow_schema(view.columns, signed=True)
+        merged = pa.concat_tables([read_table(writer.store, view.folder, file, schema) for file in small])
         name = write_table(writer.store, view.folder, file_name(DELTA, number), merged)
         return _replace_files(writer, view, {file.name for file in small}, [name], base=None)
-
-
-def _read(writer: "Writer", view: Definition, file: DataFile) -> pa.Table:
-    path = writer.store.path(f"{view.folder}/{file.name}")
-    try:
-        return pq.ParquetFile(path).read().cast(arrow_schema(view.columns, signed=True))
-    except FileNotFoundError as error:
-        raise missing_file(path) from error
 
 
 def _replace_files(writer: "Writer", view: Definition, old: set[str], new: Sequence[str], base: int | None) -> Record:
     """Commit new files in the place of old ones; deltas that came meanwhile stay."""
     table = writer.last.tables[view.name]
-    listed = writer.tables.files(view, table.version)
+    listed = writer.tables.files(view, table)
     described = [describe_file(writer.store, view.folder, name) for name in new]
     after = [file for file in listed if file.name not in old] + [file for file, _ in described]
     deltas = [file for file in after if file.is_delta]

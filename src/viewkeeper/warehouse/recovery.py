@@ -19,7 +19,7 @@ from viewkeeper.warehouse.delta_table import list_files, newest_version, restore
 from viewkeeper.warehouse.parquet_files import STAGING
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.rewritten import CHANGES
-from viewkeeper.warehouse.store import TEMPORARY, LocalStore, missing_file
+from viewkeeper.warehouse.store import TEMPORARY, LocalStore, damaged_file, missing_file
 
 _NUMBER = re.compile(r"/(?:base-|delta-|rows-)?(\d{20})-[0-9a-f]{32}")
 _CATALOG = re.compile(rf"{CATALOG}/(\d{{20}})\.json")
@@ -99,17 +99,18 @@ def _sweep_unborn_tables(store: LocalStore, last: int) -> int:
     swept = 0
     for folder in store.names(VIEWS):
         first = f"{VIEWS}/{folder}/_delta_log/{0:020d}.json"
-        if store.exists(first) and created_by(store.read(first)) > last:
+        if store.exists(first) and created_by(store, first) > last:
             for file in list(store.files(f"{VIEWS}/{folder}")):
                 store.delete(file.name)
                 swept += 1
     return swept
 
 
-def created_by(first_version: bytes) -> int:
+def created_by(store: LocalStore, first: str) -> int:
     """The commit that created a table, from the first version in its Delta log."""
-    for line in first_version.splitlines():
-        told = json.loads(line).get("commitInfo", {}).get("viewkeeper.commit")
-        if told is not None:
-            return int(told)
-    return 0
+    try:
+        actions = [json.loads(line) for line in store.read(first).splitlines()]
+        told = [action["commitInfo"].get("viewkeeper.commit") for action in actions if "commitInfo" in action]
+        return int(told[0] or 0) if told else 0
+    except (ValueError, TypeError, AttributeError) as error:
+        raise damaged_file(store.path(first), error) from error

@@ -12,18 +12,17 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from viewkeeper.errors import BadDelta
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.columns import STATE, WEIGHT, arrow_schema
 from viewkeeper.warehouse.commit_log import HOME
 from viewkeeper.warehouse.delta_table import ROWS, DataFile, describe_file
-from viewkeeper.warehouse.parquet_files import file_name, write_table
+from viewkeeper.warehouse.parquet_files import file_name, read_table, write_table
 from viewkeeper.warehouse.record import TableState
 from viewkeeper.warehouse.signed_rows import SignedRows, canonical_floats, figures_of_table
 from viewkeeper.warehouse.staged import StagedTable
-from viewkeeper.warehouse.store import LocalStore, missing_file
+from viewkeeper.warehouse.store import LocalStore
 
 CHANGES = "changes"
 """in `_viewkeeper/`: a folder per view"""
@@ -77,15 +76,7 @@ def _all_on_driver(rows: SignedRows) -> Any:
 def read_rows(store: LocalStore, view: Definition, files: Sequence[DataFile]) -> Any:
     """The rows of the view, on the driver."""
     schema = arrow_schema(view.columns, signed=False)
-    tables = [schema.empty_table()]
-    for file in files:
-        path = store.path(f"{view.folder}/{file.name}")
-        try:
-            # Not `read_table`: it would take parts of the path for partition columns.
-            tables.append(pq.ParquetFile(path).read().cast(schema))
-        except FileNotFoundError as error:
-            raise missing_file(path) from error
-    return pa.concat_tables(tables)
+    return pa.concat_tables([schema.empty_table(), *(read_table(store, view.folder, file, schema) for file in files)])
 
 
 def apply_delta(view: Definition, content: Any, delta: Any) -> Any:

@@ -5,8 +5,10 @@
 What comes from the driver stays in Arrow and is written without a Spark job; what is in Spark is written by Spark.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -33,14 +35,19 @@ class SignedRows:
 
     def add(self, state: int, delta: Delta) -> None:
         """Take one change; BadDelta if it does not fit the view."""
-        frame = getattr(delta, "frame", None)
-        if frame is not None or hasattr(delta, "sparkSession"):
-            self.frames.append((state, frame if frame is not None else delta))
+        frame = frame_in_spark(delta)
+        if frame is not None:
+            self.frames.append((state, frame))
             return
         table = delta if isinstance(delta, pa.Table) else table_of_zset(self.view, delta)
         table = conformed_table(self.view, table)
         if table.num_rows:
             self.tables.append(table.append_column(_state_field(), pa.repeat(pa.scalar(state), table.num_rows)))
+
+    def extend(self, later: "SignedRows") -> None:
+        """Take the changes of later states."""
+        self.tables += later.tables
+        self.frames += later.frames
 
     def on_driver(self) -> pa.Table | None:
         """The rows on the driver as one table; None if there are none."""
@@ -70,6 +77,15 @@ def figures_of_table(table: pa.Table) -> Figures:
     )
 
 
+def frame_in_spark(rows: Any) -> "DataFrame | None":
+    """The DataFrame of rows that are in Spark; None for what is on the driver, which then stays there."""
+    if hasattr(rows, "sparkSession"):
+        frame: DataFrame = rows
+        return frame
+    # A Z-set that goes by size could be moved to Spark, but a small one is cheaper to write from here.
+    return None if getattr(rows, "in_memory", False) else getattr(rows, "frame", None)
+
+
 # --- from any form to the columns of the view ---
 
 
@@ -87,11 +103,32 @@ def table_of_zset(view: Definition, zset: Any) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema).append_column(_weight_field(), pa.array(weights, pa.int64()))
 
 
-def _array(view: Definition, field: pa.Field, values: Iterable[Any]) -> pa.Array:
+def _array(view: Definition, field: pa.Field, values: Sequence[Any]) -> pa.Array:
     try:
-        return pa.array(values, field.type)
+        array = pa.array(values, field.type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise BadDelta(f"a change of {view.name} does not fit column {field.name} ({field.type}): {error}") from error
+        raise _misfit(view, field, error) from error
+    # Of other types Arrow would make something: 1 of 1.5, the sixth of January of 5.
+    unusual = {type(value) for value in values} - {_USUAL.get(field.type.id), NoneType}
+    if field.type.id in _USUAL and unusual and array.to_pylist() != list(values):
+        raise _misfit(view, field, f"it has values of type {', '.join(sorted(kind.__name__ for kind in unusual))}")
+    return array
+
+
+_USUAL = {
+    **{pa.type_for_alias(name).id: int for name in ("int8", "int16", "int32", "int64")},
+    pa.date32().id: date,
+    pa.timestamp("us").id: datetime,
+    pa.string().id: str,
+    pa.binary().id: bytes,
+}
+
+
+def _misfit(view: Definition, field: pa.Field, why: object) -> BadDelta:
+    return BadDelta(
+        f"a change of {view.name} does not fit column {field.name} ({field.type}): {why}",
+        "correct the rows, or CAST them to the types of the view",
+    )
 
 
 def conformed_table(view: Definition, table: pa.Table) -> pa.Table:
@@ -104,15 +141,42 @@ def conformed_table(view: Definition, table: pa.Table) -> pa.Table:
     for wanted in schema:
         column = table[wanted.name]
         if column.type != wanted.type:
+            if not _convertible(column.type, wanted.type):
+                raise _misfit(view, wanted, f"it has values of type {column.type}")
             try:
+                if pa.types.is_integer(column.type) and pa.types.is_decimal(wanted.type):
+                    # Arrow wants room for every value of the type, not for those that are there.
+                    column = column.cast(pa.decimal256(76, wanted.type.scale))
                 column = column.cast(wanted.type)
             except pa.ArrowException as error:
-                raise BadDelta(f"a change of {view.name} does not fit column {wanted.name}: {error}") from error
+                raise _misfit(view, wanted, error) from error
         arrays.append(canonical_floats(column))
     if arrays[-1].null_count:
         raise BadDelta(f"a change of {view.name} has a row without weight", "every row needs one")
     made = pa.Table.from_arrays(arrays, schema=schema)
     return made.filter(pc.not_equal(made[WEIGHT], 0))
+
+
+def _convertible(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether values of one type can be exact values of the other; the same as for a DataFrame."""
+    if pa.types.is_dictionary(given):
+        given = given.value_type
+    if pa.types.is_null(given) or given == wanted:
+        return True
+    if pa.types.is_floating(wanted):
+        return bool(pa.types.is_integer(given) or (pa.types.is_floating(given) and given.bit_width <= wanted.bit_width))
+    if pa.types.is_timestamp(wanted):
+        return pa.types.is_timestamp(given) and (given.tz is None) == (wanted.tz is None)
+    return any(wanted.id in family and given.id in family for family in _FAMILIES)
+
+
+_INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_FAMILIES = (
+    {*(pa.type_for_alias(name).id for name in _INTEGERS), pa.decimal128(1).id, pa.decimal256(1).id},
+    {pa.string().id, pa.large_string().id, pa.string_view().id},
+    {pa.binary().id, pa.large_binary().id, pa.binary_view().id, pa.binary(1).id},
+    {pa.date32().id, pa.date64().id},
+)
 
 
 def canonical_floats(column: Any) -> Any:

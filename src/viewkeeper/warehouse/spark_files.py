@@ -13,8 +13,9 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from viewkeeper.errors import BadDelta, StorageFailure, ViewkeeperError
 from viewkeeper.warehouse.columns import Columns, spark_schema
 from viewkeeper.warehouse.delta_table import DataFile
+from viewkeeper.warehouse.parquet_files import check_file
 from viewkeeper.warehouse.session import TIMESTAMPS
-from viewkeeper.warehouse.store import LocalStore, missing_file, storage_failure
+from viewkeeper.warehouse.store import LocalStore, storage_failure
 
 ROWS_PER_FILE = 5_000_000
 
@@ -27,8 +28,7 @@ def read_files(
     if not files:
         return spark.createDataFrame([], schema)
     for file in files:
-        if not store.exists(f"{folder}/{file.name}"):
-            raise missing_file(store.path(f"{folder}/{file.name}"))
+        check_file(store, folder, file)
     paths = [store.spark_path(f"{folder}/{file.name}") for file in files]
     # Names are names, whatever characters the path of the warehouse has in it.
     return spark.read.schema(schema).option("__globPaths__", "false").parquet(*paths)

@@ -50,7 +50,7 @@ def status_of(files: Files, identity: str) -> Status:
     views = []
     for name, view in sorted(files.catalogs.read(record.catalog).items()):
         table, group = record.tables[name], record.groups[view.group]
-        listed = files.tables.files(view, table.version)
+        listed = files.tables.files(view, table)
         views.append(
             ViewStatus(
                 name,

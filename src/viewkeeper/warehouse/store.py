@@ -206,8 +206,8 @@ def open_store(path: str | os.PathLike[str]) -> LocalStore:
     root = Path(text).expanduser().absolute()
     if "%" in str(root):
         raise UsageError(f"the path of a warehouse may not contain '%': {root}", "choose another folder")
-    if root.exists() and not root.is_dir():
-        raise NotAWarehouse(f"{root} is a file, and a warehouse is a folder", "name a folder")
+    if os.path.lexists(root) and not root.is_dir():
+        raise NotAWarehouse(f"{root} is not a folder, and a warehouse is one", "name a folder")
     return LocalStore(root)
 
 
@@ -229,6 +229,13 @@ def missing_file(path: object) -> DamagedWarehouse:
     return DamagedWarehouse(
         f"{path} is missing",
         "something other than viewkeeper deleted it: put it back from a backup, or reload the view that it belongs to",
+    )
+
+
+def damaged_file(path: object, why: object) -> DamagedWarehouse:
+    """The error for a data file that is not what was written."""
+    return DamagedWarehouse(
+        f"{path} is damaged: {why}", "put it back from a backup, or reload the view that it belongs to"
     )
 
 

@@ -119,7 +119,7 @@ class _Kept:
                 if self._writer.catalogs.read(record.catalog)[view.name].folder != folder:
                     break
                 if not started:
-                    listed = self._writer.tables.files(view, table.version)
+                    listed = self._writer.tables.files(view, table)
                     needed.update(f"{folder}/{file.name}" for file in listed)
                     started = True
                 needed.update(f"{folder}/{name}" for name in table.added)

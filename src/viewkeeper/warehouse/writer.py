@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from viewkeeper.clock import now, unique_id
 from viewkeeper.errors import DamagedWarehouse, StorageFailure, UsageError
-from viewkeeper.warehouse.catalog import VIEWS, Catalog, Catalogs
+from viewkeeper.warehouse.catalog import VIEWS, Catalog, Catalogs, catalog_name
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.commit_log import COMMITS, HOME, CommitLog, overtaken
 from viewkeeper.warehouse.delta_table import OpenTables
@@ -76,6 +76,8 @@ class Writer:
                 f"{self.store.path(COMMITS)} has no commit record, and there are views",
                 "put the folder back from a backup: without it nothing tells what the views hold",
             )
+        # One that was killed here before may have left it.
+        self.store.delete(catalog_name(0))
         self.catalogs.write(0, {})
         self.log.append(Record(0, now().isoformat(), self.id, 0))
 
