@@ -54,8 +54,10 @@ def _daemon(work: str, command: tuple[str, ...], ready: str) -> Iterator[None]:
         "SPARK_HOME": str(HOME),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
-        "SPARK_DAEMON_JAVA_OPTS": f"-Dlog4j2.configurationFile={settings} -Xmx256m",
+        "SPARK_DAEMON_JAVA_OPTS": f"-Dlog4j2.configurationFile={settings}",
+        "SPARK_DAEMON_MEMORY": "256m",
     }
+    drained: threading.Thread | None = None
     process = subprocess.Popen(
         [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments],
         env=environment,
@@ -63,8 +65,8 @@ def _daemon(work: str, command: tuple[str, ...], ready: str) -> Iterator[None]:
         stdout=subprocess.DEVNULL,
         text=True,
     )
+    assert process.stderr is not None
     try:
-        assert process.stderr is not None
         said = []
         for line in process.stderr:
             said.append(line)
@@ -73,8 +75,12 @@ def _daemon(work: str, command: tuple[str, ...], ready: str) -> Iterator[None]:
         else:
             raise RuntimeError(f"{name} did not start:\n{''.join(said)}")
         # Nobody reads on, and a full pipe would stop it.
-        threading.Thread(target=process.stderr.read, daemon=True).start()
+        drained = threading.Thread(target=process.stderr.read)
+        drained.start()
         yield
     finally:
         process.terminate()
         process.wait()
+        if drained is not None:
+            drained.join()
+        process.stderr.close()

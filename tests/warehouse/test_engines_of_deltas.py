@@ -1,0 +1,53 @@
+"""A delta is written where it is: one on the driver without Spark, one in Spark without the driver."""
+
+from collections import Counter
+
+import pytest
+
+from viewkeeper.algebra.adaptive import Engines
+from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.messages import position
+from viewkeeper.warehouse.warehouse import Warehouse
+
+COLUMNS = {"id": "INT", "name": "STRING"}
+NAMES = tuple(COLUMNS)
+
+
+def no_spark():
+    raise AssertionError("Spark was asked for")
+
+
+def jobs(spark):
+    return len(spark.sparkContext.statusTracker().getJobIdsForGroup(None))
+
+
+@pytest.mark.parametrize("layout", ["appended", "rewritten"])
+def test_commits_of_small_deltas_start_no_spark_job(tmp_path, spark, layout):
+    engines = Engines(no_spark)
+    with Warehouse.open(tmp_path / "lake", spark) as warehouse:
+        before = jobs(spark)
+        with warehouse.commit() as commit:
+            commit.create("v", COLUMNS, rows=engines.zset(NAMES, [((0, "zero"), 1)]), layout=layout)
+        # Enough of them for their files to be merged on the way.
+        for number in range(1, 101):
+            delta = engines.zset(NAMES, [((number * 100 + k, "row"), 1) for k in range(100)])
+            with warehouse.commit() as commit:
+                commit.state("main", {"s": position(number)}, {"v": delta})
+        assert jobs(spark) == before
+        assert warehouse.status().views[0].files < 100
+        assert warehouse.read("v").count() == 10_001
+
+
+@pytest.mark.parametrize("layout", ["appended", "rewritten"])
+def test_a_large_delta_stays_in_spark(tmp_path, spark, layout):
+    engines = Engines(lambda: spark, most_rows=10)
+    with Warehouse.open(tmp_path / "lake", spark) as warehouse:
+        with warehouse.commit() as commit:
+            commit.create("v", COLUMNS, rows=MemoryZSet.of(NAMES, (0, "zero")), layout=layout)
+        large = engines.zset(NAMES, [((number, "row"), 1) for number in range(100)])
+        assert not large.in_memory
+        with warehouse.commit() as commit:
+            commit.state("main", {"s": position(1)}, {"v": large - engines.zset(NAMES, [((0, "zero"), 1)])})
+        assert warehouse.states("v")[-1].rows == 100
+        shown = Counter(tuple(row) for row in warehouse.read("v").collect())
+        assert shown == Counter({(number, "row"): 1 for number in range(100)})
