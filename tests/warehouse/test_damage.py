@@ -74,8 +74,8 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     check_refused(lambda: Warehouse.open(tmp_path / "link"), tmp_path, NotAWarehouse, tmp_path / "link")
 
 
-@pytest.mark.parametrize("path", ["50% off", "a%20b"])
-def test_a_path_with_a_percent_sign_is_refused(tmp_path: Path, path: str) -> None:
+@pytest.mark.parametrize("path", ["50% off", "a%20b", "back\\slash", "two\nlines", "[a]:b"])
+def test_a_path_that_others_would_take_for_something_else_is_refused(tmp_path: Path, path: str) -> None:
     check_refused(lambda: Warehouse.open(tmp_path / path), tmp_path, UsageError, tmp_path / path)
 
 

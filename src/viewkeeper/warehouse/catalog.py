@@ -19,6 +19,8 @@ from viewkeeper.warehouse.store import TEMPORARY, LocalStore
 
 CATALOG = f"{HOME}/catalog"
 VIEWS = "views"
+LONGEST_FOLDER = 100
+"""File systems allow some 255 bytes in a name."""
 
 
 class Layout(StrEnum):
@@ -136,7 +138,7 @@ def free_name(catalog: Iterable[str], view: str) -> str:
 
 def free_folder(store: LocalStore, view: str, taken: Iterable[str]) -> str:
     """A folder for a new view: its name, as far as file systems and URIs allow, and a number if it is taken."""
-    plain = f"{VIEWS}/{re.sub(r'[^A-Za-z0-9_]', '_', view)}"
+    plain = f"{VIEWS}/{re.sub(r'[^A-Za-z0-9_]', '_', view)[:LONGEST_FOLDER]}"
     used = {folder.casefold() for folder in taken}
     used |= {f"{VIEWS}/{name}".casefold() for name in store.names(VIEWS)}
     candidate, number = plain, 1

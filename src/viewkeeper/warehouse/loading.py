@@ -72,7 +72,7 @@ class Staging:
             with pq.ParquetWriter(path, schema) as writer:
                 for batch in batches:
                     writer.write_batch(batch)
-        return spark.read.option("__globPaths__", "false").parquet(self._store.spark_path(f"{folder}/rows.parquet"))
+        return spark.read.parquet(self._store.spark_pattern(f"{folder}/rows.parquet"))
 
     def clear(self) -> None:
         """Delete what was staged."""

@@ -29,9 +29,7 @@ def read_files(
         return spark.createDataFrame([], schema)
     for file in files:
         check_file(store, folder, file)
-    paths = [store.spark_path(f"{folder}/{file.name}") for file in files]
-    # Names are names, whatever characters the path of the warehouse has in it.
-    return spark.read.schema(schema).option("__globPaths__", "false").parquet(*paths)
+    return spark.read.schema(schema).parquet(*(store.spark_pattern(f"{folder}/{file.name}") for file in files))
 
 
 def write_frame(

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -47,6 +48,11 @@ class LocalStore:
     def spark_path(self, name: str) -> str:
         """The path that is handed to Spark: with a scheme, so that a cluster's default file system does not matter."""
         return f"file:{self.root / name}"
+
+    def spark_pattern(self, name: str) -> str:
+        """The same for reading, where Spark takes what it is given for a pattern; turned off with `__globPaths__`, it
+        reads every file as often as there are files."""
+        return re.sub(_PATTERN, r"\\\g<0>", self.spark_path(name))
 
     def delta_path(self, name: str) -> str:
         """The path that is handed to deltalake."""
@@ -204,11 +210,23 @@ def open_store(path: str | os.PathLike[str]) -> LocalStore:
             )
         text = unquote(parts.path)
     root = Path(text).expanduser().absolute()
-    if "%" in str(root):
-        raise UsageError(f"the path of a warehouse may not contain '%': {root}", "choose another folder")
+    if told := _unusable(str(root)):
+        raise UsageError(f"the path of a warehouse may not contain {told}: {root}", "choose another folder")
     if os.path.lexists(root) and not root.is_dir():
         raise NotAWarehouse(f"{root} is not a folder, and a warehouse is one", "name a folder")
     return LocalStore(root)
+
+
+_PATTERN = re.compile(r"[\[\]{}*?]")
+
+
+def _unusable(path: str) -> str | None:
+    """What it is in a path that Spark or deltalake would take for something else."""
+    if "%" in path:
+        return "'%'"
+    if "\\" in path or any(ord(character) < ord(" ") for character in path):
+        return "a backslash or a control character"
+    return "':' beside one of '[]{}*?'" if ":" in path and _PATTERN.search(path) else None
 
 
 @contextmanager
