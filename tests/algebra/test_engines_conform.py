@@ -117,6 +117,7 @@ def test_the_same_values_match_and_null_matches_null(make):
     check(found, *(((number,), -1 if number % 2 else 1) for number in range(len(FIRST))))
 
 
+@pytest.mark.parametrize("make", ["memory", "spark"], indirect=True)
 def test_the_same_values_join_and_null_joins_nothing(make):
     rows, others = weighted(make, FIRST, 2), weighted(make, LAST, 3).rename(tuple(f"m {name}" for name in COLUMNS))
     pairs = (NUMBER, f"m {NUMBER}")
@@ -172,6 +173,14 @@ def test_columns_of_nothing_but_null_take_on_a_type(make):
     nulls = zset(make, "l.a l.b", [((None, None), 1)])
     check(nulls + zset(make, AB, [((1, "x"), 1)]), ((None, None), 1), ((1, "x"), 1))
     check(zset(make, AB, [((1, b"x"), 1)]) - nulls, ((1, b"x"), 1), ((None, None), -1))
+
+
+def test_columns_of_nothing_but_null_match_and_do_not_join(make):
+    nulls, keys = zset(make, "l.a l.b", [((None, None), 1)]), zset(make, "k m", [((None, None), 1)])
+    on = (("l.a", "k"), ("l.b", "m"))
+    check(nulls.matching(keys, on) - nulls.key_delete(keys, on), ((None, None), 1))
+    assert nulls.join(keys, on, (), ("l.a",)).is_empty()
+    check(nulls.distinct().join(keys, (), (), ("l.a", "k")), ((None, None), 1))
 
 
 def test_only_z_sets_over_the_same_columns_add_up(make):
