@@ -3,10 +3,13 @@
 from collections import Counter
 
 import pytest
+from pyspark.sql import functions as F
 
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.errors import BadDelta
 from viewkeeper.messages import position
+from viewkeeper.warehouse import loading
 from viewkeeper.warehouse.warehouse import Warehouse
 
 COLUMNS = {"id": "INT", "name": "STRING"}
@@ -51,3 +54,33 @@ def test_a_large_delta_stays_in_spark(tmp_path, spark, layout):
         assert warehouse.states("v")[-1].rows == 100
         shown = Counter(tuple(row) for row in warehouse.read("v").collect())
         assert shown == Counter({(number, "row"): 1 for number in range(100)})
+
+
+def test_a_load_that_is_not_distinct_after_all_is_refused(tmp_path, spark):
+    twice = spark.createDataFrame([(1, "a"), (1, "a")], "id INT, name STRING")
+    with Warehouse.open(tmp_path / "lake", spark) as warehouse:
+        with pytest.raises(BadDelta, match="has a row twice"), warehouse.commit() as commit:
+            commit.create("v", COLUMNS, rows=twice, distinct=True)
+        assert warehouse.views == ()
+        with warehouse.commit() as commit:
+            commit.create("v", COLUMNS, rows=twice)
+        assert warehouse.read("v").count() == 2
+
+
+def test_rows_with_equal_hashes_are_told_apart(tmp_path, spark, monkeypatch):
+    """With a hash that is the same for every row, rows are found by their columns."""
+    monkeypatch.setattr(loading, "row_hash", lambda view: F.lit(7).cast("bigint"))
+    rows = spark.createDataFrame([(1, "a"), (2, "a"), (2, None)], "id INT, name STRING")
+    with Warehouse.open(tmp_path / "lake", spark) as warehouse:
+        with warehouse.commit() as commit:
+            commit.create("v", COLUMNS, rows=rows)
+        assert not warehouse.snapshot().record.tables["v"].hashed
+        with warehouse.commit() as commit:
+            commit.state("main", {}, {"v": MemoryZSet(NAMES, [((2, None), -1)])})
+        assert {tuple(row) for row in warehouse.read("v").collect()} == {(1, "a"), (2, "a")}
+        warehouse.compact()
+        assert warehouse.snapshot().record.tables["v"].hashed
+        with warehouse.commit() as commit:
+            commit.state("main", {}, {"v": MemoryZSet(NAMES, [((2, "a"), -1)])})
+        assert [tuple(row) for row in warehouse.read("v").collect()] == [(1, "a")]
+        assert [tuple(row) for row in warehouse.read("v", weights=True).collect()] == [(1, "a", 1)]

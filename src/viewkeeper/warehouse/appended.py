@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from deltalake.transaction import AddAction
 
-from viewkeeper.warehouse.columns import arrow_schema
+from viewkeeper.warehouse.columns import table_schema
 from viewkeeper.warehouse.delta_table import DELTA, describe_file
 from viewkeeper.warehouse.parquet_files import file_name, write_table
 from viewkeeper.warehouse.record import TableState
@@ -26,7 +26,7 @@ def stage(store: LocalStore, before: TableState, rows: SignedRows, commit: int) 
     adds: list[AddAction] = [describe_file(store, view.folder, name)[1] for name in names]
     return StagedTable(
         view,
-        arrow_schema(view.columns, signed=True),
+        table_schema(view.columns),
         adds,
         (),
         replace(

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 WEIGHT = "_vk_weight"
 STATE = "_vk_state"
+HASH = "_vk_hash"
+"""in the base of a large view: see `row_hash.py`"""
 
 Columns = tuple[tuple[str, str], ...]
 """Names with their Spark types, in order."""
@@ -44,10 +46,10 @@ def checked_columns(view: str, columns: Mapping[str, str] | Sequence[tuple[str, 
     if not pairs:
         raise DefinitionError(f"view {view} has no columns", "give it at least one")
     for name, type in pairs:
-        if name in (WEIGHT, STATE) or not name or set(name) & _FORBIDDEN:
+        if name in (WEIGHT, STATE, HASH) or not name or set(name) & _FORBIDDEN:
             raise DefinitionError(
                 f"view {view}: a column cannot be named {name!r}",
-                f"use AS: {WEIGHT} and {STATE} are reserved, and Delta tables allow none of ' ,;{{}}()=' in a name",
+                f"use AS: {WEIGHT}, {STATE} and {HASH} are reserved, and Delta allows none of ' ,;{{}}()=' in a name",
             )
         if (other := seen.get(name.casefold())) is not None:
             raise DefinitionError(
@@ -94,14 +96,23 @@ def arrow_schema(columns: Columns, *, signed: bool) -> Any:
     return pa.schema(fields)
 
 
+def table_schema(columns: Columns) -> Any:
+    """The Arrow schema of the Delta table of a large view."""
+    import pyarrow as pa
+
+    return arrow_schema(columns, signed=True).append(pa.field(HASH, pa.int64()))
+
+
 @lru_cache(maxsize=1024)
-def spark_schema(columns: Columns, *, signed: bool) -> "StructType":
-    """The Spark schema of a view's rows; signed rows also carry weight and state."""
+def spark_schema(columns: Columns, *, signed: bool, hashed: bool = False) -> "StructType":
+    """The Spark schema of a view's rows; signed rows also carry weight and state, those of a base a hash too."""
     from pyspark.sql.types import LongType, StructField, StructType, _parse_datatype_string
 
     fields = [StructField(name, _parse_datatype_string(type)) for name, type in columns]
     if signed:
         fields += [StructField(WEIGHT, LongType()), StructField(STATE, LongType())]
+    if hashed:
+        fields.append(StructField(HASH, LongType()))
     return StructType(fields)
 
 

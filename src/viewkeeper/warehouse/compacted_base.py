@@ -7,25 +7,29 @@ from pyspark.sql import functions as F
 
 from viewkeeper.errors import DamagedWarehouse
 from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.columns import STATE, WEIGHT
+from viewkeeper.warehouse.columns import HASH, STATE, WEIGHT
 from viewkeeper.warehouse.delta_table import DataFile
 from viewkeeper.warehouse.parquet_files import STAGING
 from viewkeeper.warehouse.reading import AppendedView
+from viewkeeper.warehouse.row_hash import hashes_are_unique, row_hash
 from viewkeeper.warehouse.spark_files import write_frame
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.writer import Writer
 
 
-def write_base(writer: "Writer", view: Definition, files: Sequence[DataFile], state: int, name: str) -> list[str]:
+def write_base(
+    writer: "Writer", view: Definition, files: Sequence[DataFile], state: int, name: str, *, hashed: bool
+) -> tuple[list[str], bool]:
     """Write the view at a state into a staging folder, each distinct row once with its count; the names of the files
-    in it."""
-    content = AppendedView(writer.spark(), writer.store, view, files, state).weights()
-    stamped = content.withColumn(STATE, F.lit(state).cast("bigint"))
+    in it, and whether every row has a hash of its own."""
+    content = AppendedView(writer.spark(), writer.store, view, files, state, hashed=hashed).weights()
+    stamped = content.withColumn(STATE, F.lit(state).cast("bigint")).withColumn(HASH, row_hash(view))
     written, observed = write_frame(writer.store, STAGING, name, stamped, {"smallest": F.min(WEIGHT)})
     if (observed["smallest"] or 0) < 0:
         raise DamagedWarehouse(
             f"view {view.name} has a row that was deleted more often than inserted, by state {state}",
             "the view and its sources have come apart: reload it; nothing was compacted",
         )
-    return [file.removeprefix(f"{name}/") for file in written]
+    unique = hashes_are_unique(writer.spark(), writer.store, STAGING, written)
+    return [file.removeprefix(f"{name}/") for file in written], unique

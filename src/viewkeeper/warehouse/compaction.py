@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.warehouse.catalog import Definition, Layout
-from viewkeeper.warehouse.columns import arrow_schema
+from viewkeeper.warehouse.columns import arrow_schema, table_schema
 from viewkeeper.warehouse.delta_table import BASE, DELTA, DataFile, describe_file
 from viewkeeper.warehouse.parquet_files import STAGING, file_name, read_table, write_table
 from viewkeeper.warehouse.record import Pending, Record, TableState
@@ -68,7 +68,7 @@ def compact(writer: "Writer", view: Definition) -> Record | None:
     old = writer.tables.files(view, table)
     # The number of the commit is not known yet, and a crash must not leave files under a wrong one.
     with writer.staging() as staged:
-        written = write_base(writer, view, old, state, staged)
+        written, hashed = write_base(writer, view, old, state, staged, hashed=table.hashed)
         with writer.committing() as number:
             if not _still_there(writer, view, old):
                 return None
@@ -76,7 +76,7 @@ def compact(writer: "Writer", view: Definition) -> Record | None:
             for file in written:
                 writer.store.move(f"{STAGING}/{staged}/{file}", f"{view.folder}/{name}/{file}")
             new = [f"{name}/{file}" for file in written]
-            return _replace_files(writer, view, {file.name for file in old}, new, base=state)
+            return _replace_files(writer, view, {file.name for file in old}, new, base=(state, hashed))
 
 
 def _still_there(writer: "Writer", view: Definition, files: Sequence[DataFile]) -> bool:
@@ -101,21 +101,26 @@ def merge_deltas(writer: "Writer", view: Definition) -> Record | None:
         return _replace_files(writer, view, {file.name for file in small}, [name], base=None)
 
 
-def _replace_files(writer: "Writer", view: Definition, old: set[str], new: Sequence[str], base: int | None) -> Record:
-    """Commit new files in the place of old ones; deltas that came meanwhile stay."""
+def _replace_files(
+    writer: "Writer", view: Definition, old: set[str], new: Sequence[str], base: tuple[int, bool] | None
+) -> Record:
+    """Commit new files in the place of old ones; deltas that came meanwhile stay. `base` is told of a new base: its
+    state, and whether its hashes are unique."""
     table = writer.last.tables[view.name]
+    state, hashed = base or (table.base, table.hashed)
     listed = writer.tables.files(view, table)
     described = [describe_file(writer.store, view.folder, name) for name in new]
     after = [file for file in listed if file.name not in old] + [file for file, _ in described]
     deltas = [file for file in after if file.is_delta]
     staged = StagedTable(
         view,
-        arrow_schema(view.columns, signed=True),
+        table_schema(view.columns),
         [add for _, add in described],
         [file for file in listed if file.name in old],
         replace(
             table.untouched(),
-            base=table.base if base is None else base,
+            base=state,
+            hashed=hashed,
             pending=Pending(len(deltas), sum(file.rows for file in deltas)),
             added=tuple(new),
         ),

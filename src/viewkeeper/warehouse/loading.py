@@ -14,10 +14,11 @@ from pyspark.sql import functions as F
 from viewkeeper.clock import unique_id
 from viewkeeper.errors import BadDelta
 from viewkeeper.warehouse.catalog import Definition, Layout
-from viewkeeper.warehouse.columns import STATE, WEIGHT, arrow_schema
+from viewkeeper.warehouse.columns import HASH, STATE, WEIGHT, arrow_schema, table_schema
 from viewkeeper.warehouse.delta_table import BASE, ROWS, describe_file
 from viewkeeper.warehouse.parquet_files import STAGING, file_name
 from viewkeeper.warehouse.record import TableState
+from viewkeeper.warehouse.row_hash import hashes_are_unique, row_hash
 from viewkeeper.warehouse.signed_frames import conformed_frame, quoted
 from viewkeeper.warehouse.spark_files import write_frame
 from viewkeeper.warehouse.staged import StagedTable
@@ -35,7 +36,7 @@ def stage_load(
         if not distinct:
             grouped = conformed.groupBy(*(F.col(quoted(name)) for name in view.names))
             conformed = grouped.agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) != 0)
-        content = conformed.withColumn(STATE, F.lit(state).cast("bigint"))
+        content = conformed.withColumn(STATE, F.lit(state).cast("bigint")).withColumn(HASH, row_hash(view))
         figures = {"rows": F.sum(WEIGHT), "smallest": F.min(WEIGHT)}
     else:
         content = repeated(conformed, view)
@@ -44,8 +45,12 @@ def stage_load(
     if (observed.get("smallest") or 0) < 0:
         raise BadDelta(f"the load of {view.name} has a row with a negative count", "load each row at least once")
     adds = [describe_file(store, view.folder, name)[1] for name in written]
-    after = TableState(-1, state, state, commit, observed["rows"] or 0, added=tuple(written))
-    return StagedTable(view, arrow_schema(view.columns, signed=signed), adds, (), after)
+    hashed = signed and hashes_are_unique(rows.sparkSession, store, view.folder, written)
+    if signed and distinct and not hashed:
+        raise BadDelta(f"the load of {view.name} has a row twice", "load it without distinct=True")
+    after = TableState(-1, state, state, commit, observed["rows"] or 0, hashed=hashed, added=tuple(written))
+    schema = table_schema(view.columns) if signed else arrow_schema(view.columns, signed=False)
+    return StagedTable(view, schema, adds, (), after)
 
 
 def repeated(frame: DataFrame, view: Definition) -> DataFrame:
@@ -79,6 +84,7 @@ class Staging:
         for folder in self._folders:
             for file in list(self._store.files(folder)):
                 self._store.delete(file.name)
+            self._store.remove_empty_folders(folder)
         self._folders.clear()
 
 

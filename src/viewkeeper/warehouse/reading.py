@@ -3,8 +3,9 @@
     V at s  =  base ⊎ positive(net)  −  negative(net)         net = Σ deltas in (base, s], equal rows added up
 
 Base rows are distinct, so each meets at most one row of the small negative part, which is broadcast: one pass over the
-base, and no exchange of it. The positive part is simply added: reading as a bag, it does not matter whether two copies
-of a row come from one place.
+base, and no exchange of it. They meet by the hash that is stored beside each base row, so that a query reads that and
+the columns that it asks for; without hashes they meet by all columns. The positive part is simply added: reading as a
+bag, it does not matter whether two copies of a row come from one place.
 """
 
 from collections.abc import Sequence
@@ -14,10 +15,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.columns import STATE, WEIGHT
+from viewkeeper.warehouse.columns import HASH, STATE, WEIGHT
 from viewkeeper.warehouse.commit_log import HOME
 from viewkeeper.warehouse.delta_table import DataFile
 from viewkeeper.warehouse.loading import repeated
+from viewkeeper.warehouse.row_hash import row_hash
 from viewkeeper.warehouse.signed_frames import quoted
 from viewkeeper.warehouse.spark_files import read_files
 from viewkeeper.warehouse.store import LocalStore
@@ -32,13 +34,21 @@ class AppendedView:
     """A view of the layout `appended`, over the files of one version."""
 
     def __init__(
-        self, spark: SparkSession, store: LocalStore, view: Definition, files: Sequence[DataFile], state: int
+        self,
+        spark: SparkSession,
+        store: LocalStore,
+        view: Definition,
+        files: Sequence[DataFile],
+        state: int,
+        *,
+        hashed: bool,
     ) -> None:
         self._view = view
         self._columns = [F.col(quoted(name)) for name in view.names]
         deltas = [file for file in files if file.is_delta and (file.states is None or file.states[0] <= state)]
         bases = [file for file in files if not file.is_delta]
-        self._base = read_files(spark, store, view.folder, bases, view.columns, signed=True)
+        self._hashed = hashed
+        self._base = read_files(spark, store, view.folder, bases, view.columns, signed=True, hashed=hashed)
         pending = read_files(spark, store, view.folder, deltas, view.columns, signed=True)
         self._pending = pending.filter(F.col(STATE) <= state)
         self._only_single = all(file.weights == (1, 1) for file in bases)
@@ -71,7 +81,7 @@ class AppendedView:
             return self._weighted(self._base)
         if not self._broadcast:
             return self._summed(self.signed())
-        # Only base rows that the net change touches have to be added up with it.
+        # Only base rows that the net change touches have to be added up with it. A hash may bring one too many here.
         net = self._net()
         untouched = self._weighted(self._beside(net, "left_anti"))
         touched = self._weighted(self._beside(net, "left_semi"))
@@ -88,7 +98,10 @@ class AppendedView:
         return self._summed(self._pending)
 
     def _beside(self, net: DataFrame, how: str) -> DataFrame:
-        """The base joined with a net change on whole rows, NULL being equal to NULL."""
+        """The base joined with a net change row by row."""
+        if self._hashed:
+            beside = net.select(row_hash(self._view).alias(_SIDE), F.col(WEIGHT).alias(_NET))
+            return self._base.join(F.broadcast(beside), F.col(HASH) == F.col(_SIDE), how)
         names = self._view.names
         renamed = [F.col(quoted(name)).alias(_SIDE + name) for name in names]
         same = [F.col(quoted(name)).eqNullSafe(F.col(quoted(_SIDE + name))) for name in names]

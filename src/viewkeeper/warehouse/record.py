@@ -43,6 +43,8 @@ class TableState:
     rows: int
     """in the last state, duplicates counted"""
     pending: Pending = Pending()
+    hashed: bool = False
+    """whether every row of the base has a hash of its own"""
     added: tuple[str, ...] = ()
     """files that this commit added"""
     growth: tuple[tuple[int, int], ...] = ()
@@ -132,6 +134,7 @@ def _table_fields(table: TableState) -> dict[str, Any]:
         "kept": table.kept,
         "rows": table.rows,
         "pending": [table.pending.files, table.pending.rows],
+        "hashed": table.hashed,
     }
     if table.added:
         fields["added"] = list(table.added)
@@ -159,6 +162,7 @@ def decode(content: bytes) -> Record:
                     kept=table["kept"],
                     rows=table["rows"],
                     pending=Pending(*table["pending"]),
+                    hashed=table["hashed"],
                     added=tuple(table.get("added", ())),
                     growth=tuple((state, rows) for state, rows in table.get("growth", ())),
                     changes=table.get("changes"),

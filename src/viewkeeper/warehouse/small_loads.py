@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from viewkeeper.errors import BadDelta
 from viewkeeper.warehouse.catalog import Definition, Layout
-from viewkeeper.warehouse.columns import STATE, WEIGHT, arrow_schema
+from viewkeeper.warehouse.columns import STATE, WEIGHT, arrow_schema, table_schema
 from viewkeeper.warehouse.delta_table import BASE, ROWS, describe_file
 from viewkeeper.warehouse.parquet_files import file_name, write_table
 from viewkeeper.warehouse.record import TableState
@@ -20,7 +20,7 @@ from viewkeeper.warehouse.store import LocalStore
 def stage_rows(store: LocalStore, view: Definition, zset: Any, state: int, commit: int) -> StagedTable:
     """Write the rows of a Z-set as the first content of a view."""
     signed = view.layout is Layout.APPENDED
-    schema = arrow_schema(view.columns, signed=signed)
+    schema = table_schema(view.columns) if signed else arrow_schema(view.columns, signed=False)
     rows = conformed_table(view, table_of_zset(view, zset))
     if rows.num_rows == 0:
         return StagedTable(view, schema, (), (), TableState(-1, state, state, commit, 0))

@@ -104,7 +104,7 @@ class Snapshot:
         files, spark, store = self._files, self._files.spark(), self._files.store
         listed = files.tables.files(definition, table)
         if definition.layout is Layout.APPENDED:
-            return AppendedView(spark, store, definition, listed, state)
+            return AppendedView(spark, store, definition, listed, state, hashed=table.hashed)
         later = (
             [DataFile(table.changes, 0, 0)] if table.changes and state < record.groups[definition.group].last else []
         )

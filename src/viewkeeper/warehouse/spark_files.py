@@ -21,10 +21,17 @@ ROWS_PER_FILE = 5_000_000
 
 
 def read_files(
-    spark: SparkSession, store: LocalStore, folder: str, files: Sequence[DataFile], columns: Columns, *, signed: bool
+    spark: SparkSession,
+    store: LocalStore,
+    folder: str,
+    files: Sequence[DataFile],
+    columns: Columns,
+    *,
+    signed: bool,
+    hashed: bool = False,
 ) -> DataFrame:
     """A DataFrame over exactly these files."""
-    schema = spark_schema(columns, signed=signed)
+    schema = spark_schema(columns, signed=signed, hashed=hashed)
     if not files:
         return spark.createDataFrame([], schema)
     for file in files:
