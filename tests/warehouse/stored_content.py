@@ -86,18 +86,17 @@ class Stored:
 
     def rows(self, definition: Mapping[str, Any], table: Mapping[str, Any], state: int) -> Bag:
         """The rows of a view at a state, from the table as a record has it."""
-        folder, signed = definition["folder"], definition["layout"] == "appended"
+        folder, names = definition["folder"], [name for name, _ in definition["columns"]]
         total: Bag = Counter()
         for name in self.data_files(folder, table["version"]):
             for row in _rows(self.root / folder / name):
-                *values, weight, since = row if signed else (*row, 1, 0)
                 # A base holds one state, whatever number its rows carry.
-                if since <= state or name.startswith("base-"):
-                    total[tuple(values)] += weight
+                if row.get("_vk_state", 0) <= state or name.startswith("base-"):
+                    total[tuple(row[column] for column in names)] += row.get("_vk_weight", 1)
         if table.get("changes"):
-            for *values, weight, since in _rows(self.root / HOME / table["changes"]):
-                if since > state:
-                    total[tuple(values)] -= weight
+            for row in _rows(self.root / HOME / table["changes"]):
+                if row["_vk_state"] > state:
+                    total[tuple(row[column] for column in names)] -= row["_vk_weight"]
         return Counter({row: count for row, count in total.items() if count})
 
     # --- files ---
@@ -109,8 +108,8 @@ class Stored:
 
     @property
     def empty_folders(self) -> set[str]:
-        folders = (path for path in self.root.rglob("*") if path.is_dir())
-        return {path.relative_to(self.root).as_posix() for path in folders if not any(path.iterdir())}
+        empty = {path for path in self.root.rglob("*") if path.is_dir() and not any(path.iterdir())}
+        return {path.relative_to(self.root).as_posix() for path in empty} - {f"{HOME}/pins", f"{HOME}/staging"}
 
     def needed_files(self, first: Mapping[str, int] | None = None) -> set[str]:
         """The files that the records need; of a view that `first` names, only those of that commit and later ones."""
@@ -133,18 +132,18 @@ class Stored:
         return (self.files - self.needed_files(first)) | self.empty_folders
 
 
-def _rows(path: Path) -> list[Row]:
+def _rows(path: Path) -> list[dict[str, Any]]:
     about = path.stat()
     return _rows_of(path, path.name, about.st_size, about.st_mtime_ns)
 
 
-_READ: dict[tuple[str, int, int], list[Row]] = {}
+_READ: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
 
 
-def _rows_of(path: Path, *same: Any) -> list[Row]:
+def _rows_of(path: Path, *same: Any) -> list[dict[str, Any]]:
     # Copies of a warehouse have the same files.
     if same not in _READ:
-        _READ[same] = [tuple(row.values()) for row in pq.ParquetFile(path).read().to_pylist()]
+        _READ[same] = pq.ParquetFile(path).read().to_pylist()
     return _READ[same]
 
 

@@ -15,7 +15,7 @@ from viewkeeper.errors import DamagedWarehouse, DefinitionError, UnknownView
 from viewkeeper.warehouse.columns import Columns
 from viewkeeper.warehouse.commit_log import HOME, overtaken
 from viewkeeper.warehouse.record import FORMAT, seal, unseal
-from viewkeeper.warehouse.store import TEMPORARY, LocalStore
+from viewkeeper.warehouse.store import LocalStore
 
 CATALOG = f"{HOME}/catalog"
 VIEWS = "views"
@@ -109,7 +109,8 @@ class Catalogs:
     def remove_before(self, commit: int) -> None:
         """Delete the catalogs before the one of a commit."""
         for name in self._store.names(CATALOG):
-            if name.startswith(TEMPORARY) or int(name.removesuffix(".json")) < commit:
+            number = name.removesuffix(".json")
+            if number.isdecimal() and int(number) < commit:
                 self._store.delete(f"{CATALOG}/{name}")
         self.read.cache_clear()
 

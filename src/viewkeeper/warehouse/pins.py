@@ -61,17 +61,20 @@ def pin(store: LocalStore, commit: int) -> Pin | None:
 def pinned_commits(store: LocalStore) -> list[int]:
     """The commits that living readers have pinned; pins of the dead are removed on the way."""
     commits = []
-    for name in store.names(PINS):
+    for file in store.files(PINS):
         try:
-            told = json.loads(store.path(f"{PINS}/{name}").read_bytes())
+            told = json.loads(store.path(file.name).read_bytes())
             commit, alive = int(told["commit"]), _is_alive(told)
-        except (OSError, ValueError, KeyError, TypeError):
-            continue  # released meanwhile, or still being written
-        if alive:
-            commits.append(commit)
-        else:
+        except OSError:
+            continue  # released meanwhile
+        except (ValueError, KeyError, TypeError):
+            # Still being written; or by one who was killed at it.
+            commit, alive = -1, file.modified > (now() - LEASE).timestamp()
+        if not alive:
             with suppress(StorageFailure):  # somebody who may write removes it
-                store.delete(f"{PINS}/{name}")
+                store.delete(file.name)
+        elif commit >= 0:
+            commits.append(commit)
     return commits
 
 

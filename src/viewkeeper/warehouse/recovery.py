@@ -17,6 +17,7 @@ from viewkeeper.warehouse.catalog import CATALOG, VIEWS, Catalogs
 from viewkeeper.warehouse.commit_log import HOME, CommitLog
 from viewkeeper.warehouse.delta_table import list_files, newest_version, restore_table
 from viewkeeper.warehouse.parquet_files import STAGING
+from viewkeeper.warehouse.pins import PINS
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.rewritten import CHANGES
 from viewkeeper.warehouse.store import TEMPORARY, LocalStore, damaged_file, missing_file
@@ -77,7 +78,8 @@ def sweep_leftovers(store: LocalStore, last: int, staging: Iterable[str] = ()) -
     swept = 0
     for folder in (VIEWS, HOME):
         for file in list(store.files(folder)):
-            if any(f"/{name}/" in file.name for name in staging):
+            # Readers write their pins whenever they like.
+            if any(f"/{name}/" in file.name for name in staging) or file.name.startswith(f"{PINS}/"):
                 continue
             number = _NUMBER.search(file.name) or _CATALOG.fullmatch(file.name)
             if (

@@ -152,6 +152,6 @@ def pinned(files: Files) -> Snapshot:
         # Vacuum may have passed between reading the record and pinning it. It says in a record of its own what it is
         # about to take away.
         later = files.log.last().tables
-        if all(view not in later or later[view].oldest <= snapshot.state(view) for view in snapshot.views):
+        if all(view in later and later[view].kept <= record.commit for view in record.tables):
             return snapshot
         snapshot.close()

@@ -144,26 +144,18 @@ class LocalStore:
             _sync_folder(path.parent)
 
     def delete(self, name: str) -> None:
-        """Delete a file, and the folders that become empty; a file that is not there is fine."""
+        """Delete a file; one that is not there is fine."""
         path = self.path(name)
         with explained(path):
             path.unlink(missing_ok=True)
-            for folder in path.parents:
-                if folder == self.root:
-                    break
-                try:
-                    folder.rmdir()
-                except OSError:
-                    break
 
     def remove_empty_folders(self, folder: str, besides: Iterable[str] = ()) -> None:
-        """Remove the folders below a folder in which there is no file; not those that have one of these names in their
-        path."""
+        """Remove a folder and those below it if there is no file in them; not those that have one of these names in
+        their path."""
         for place, _, _ in os.walk(self.path(folder), topdown=False):
-            if any(name in Path(place).parts for name in besides) or os.listdir(place):
-                continue
             with explained(Path(place)):
-                os.rmdir(place)
+                if not any(name in Path(place).parts for name in besides) and not os.listdir(place):
+                    os.rmdir(place)
 
     # --- one writer ---
 

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from viewkeeper.warehouse.writer import Writer
 
 
+_PLACES = (VIEWS, f"{HOME}/{CHANGES}")
+"""where data files are"""
+
+
 @dataclass(frozen=True)
 class Vacuumed:
     """What vacuum did, or would do."""
@@ -47,6 +51,8 @@ def vacuum(writer: "Writer", retention: float, grace: float, *, dry_run: bool = 
             writer.announce(done.oldest, keep.oldest_commits())
             for name, _ in unneeded:
                 writer.store.delete(name)
+            for place in _PLACES:
+                writer.store.remove_empty_folders(place)
             writer.log.remove_before(keep.oldest_commit())
             writer.catalogs.remove_before(writer.log.record(writer.log.numbers()[0]).catalog)
         return done
@@ -132,7 +138,7 @@ class _Kept:
         needed = self.needed_files()
         known = {folder for folder in self._definitions if self._is_live(folder)}
         limit = self._moment.timestamp() - self._grace
-        for place in (VIEWS, f"{HOME}/{CHANGES}"):
+        for place in _PLACES:
             for file in self._writer.store.files(place):
                 folder = "/".join(file.name.split("/")[:2])
                 if file.modified > limit:
