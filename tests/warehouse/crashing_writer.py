@@ -163,9 +163,9 @@ def load_and_die_halfway(root: str) -> None:
     """Be killed while Spark is writing, and the JVM first: by a worker that has passed on some rows and has more."""
     from pyspark.sql import functions as F
 
-    from viewkeeper.warehouse.session import local_session
+    from viewkeeper.warehouse.session import BRIEF, local_session
 
-    spark, driver = local_session("local[1]"), os.getpid()
+    spark, driver = local_session("local[1]", BRIEF), os.getpid()
     jvm = spark.sparkContext._gateway.proc.pid
 
     def passed_on(number: int) -> str:
@@ -207,9 +207,9 @@ def main() -> None:
         load_and_die_halfway(sys.argv[-1])
         return
     if "--spark" in sys.argv:
-        from viewkeeper.warehouse.session import local_session
+        from viewkeeper.warehouse.session import BRIEF, local_session
 
-        _SESSIONS.append(local_session("local[1]"))
+        _SESSIONS.append(local_session("local[1]", BRIEF))
     print("ready", flush=True)
     for line in sys.stdin:
         order = json.loads(line)

@@ -290,7 +290,22 @@ def test_names_that_only_differ_by_case_are_one_name(prepared: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["_vk_weight", "_vk_state", "", "a b", "a,b", "a;b", "a{b", "a(b", "a=b", "a\tb", "a\nb"]
+    "name",
+    [
+        "_vk_weight",
+        "_vk_state",
+        "_VK_Weight",
+        "_vk_side_a",
+        "",
+        "a b",
+        "a,b",
+        "a;b",
+        "a{b",
+        "a(b",
+        "a=b",
+        "a\tb",
+        "a\nb",
+    ],
 )
 def test_reserved_and_impossible_names_of_columns_are_refused(prepared: Path, name: str) -> None:
     with Warehouse.open(copy(prepared), compaction=None) as wh:

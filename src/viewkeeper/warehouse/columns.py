@@ -13,6 +13,8 @@ from viewkeeper.sql.type_families import Family, SqlType, parse_type, sql_type
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
+RESERVED = "_vk_"
+"""how names begin that are viewkeeper's own"""
 WEIGHT = "_vk_weight"
 STATE = "_vk_state"
 HASH = "_vk_hash"
@@ -46,10 +48,10 @@ def checked_columns(view: str, columns: Mapping[str, str] | Sequence[tuple[str, 
     if not pairs:
         raise DefinitionError(f"view {view} has no columns", "give it at least one")
     for name, type in pairs:
-        if name in (WEIGHT, STATE, HASH) or not name or set(name) & _FORBIDDEN:
+        if name.casefold().startswith(RESERVED) or not name or set(name) & _FORBIDDEN:
             raise DefinitionError(
                 f"view {view}: a column cannot be named {name!r}",
-                f"use AS: {WEIGHT}, {STATE} and {HASH} are reserved, and Delta allows none of ' ,;{{}}()=' in a name",
+                f"use AS: names that begin with {RESERVED} are reserved, and Delta allows none of ' ,;{{}}()=' in them",
             )
         if (other := seen.get(name.casefold())) is not None:
             raise DefinitionError(
