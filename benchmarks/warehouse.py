@@ -69,7 +69,7 @@ def rows(spark: SparkSession, count: int) -> DataFrame:
 
 
 def delta(done: int, size: int, total: int) -> MemoryZSet:
-    """Half deletions of rows that are there, scattered, and half insertions of new ones; `done` rows were used before."""
+    """Half deletions of rows that are there, scattered, and half insertions; `done` rows were used before."""
     numbers = range(done, done + size // 2)
     gone = ((row(number * 97 % total), -1) for number in numbers)
     new = ((row(total + number), 1) for number in numbers)

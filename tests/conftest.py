@@ -39,6 +39,8 @@ def spark() -> "Iterator[SparkSession]":
     """The session of the suite; VIEWKEEPER_TEST_MASTER puts it on several processes."""
     from viewkeeper.warehouse.session import local_session
 
+    # Thousands of tiny jobs: what the optimizing compiler would gain is less than what it costs.
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     session = local_session(*_test_master())
     yield session
     session.stop()
