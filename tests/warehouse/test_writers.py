@@ -301,13 +301,14 @@ def test_a_compaction_gives_way_to_whatever_else_happens_to_its_view(
         root = copy(prepared)
         with Warehouse.open(root, compaction=CompactionPolicy(files=3)) as wh:
 
-            def write_base(*_: Any, wh: Warehouse = wh, do: Callable[[Warehouse], None] = meanwhile) -> list[str]:
+            def write_no_base(*_: Any, wh: Warehouse = wh, do: Any = meanwhile, **__: Any) -> tuple[list[str], bool]:
                 do(wh)
-                return []
+                return [], False
 
-            monkeypatch.setattr(compacted_base, "write_base", write_base)
+            monkeypatch.setattr(compacted_base, "write_base", write_no_base)
             assert compact(wh._writer, wh._writer.catalog["orders"]) is None
-        assert image(root) == image_after(copy(prepared, "other"), meanwhile) or meanwhile is merge
+        found, wanted = image(root), image_after(copy(prepared, "other"), meanwhile)
+        assert {view: told["rows"] for view, told in found.items()} == {
+            view: told["rows"] for view, told in wanted.items()
+        }
         assert Stored(root).leftovers() == set()
-        if meanwhile is merge:
-            assert image(root)["orders"]["rows"] == image(root.with_name("other"))["orders"]["rows"]
