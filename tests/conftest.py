@@ -23,15 +23,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _test_master() -> tuple[str, dict[str, str]]:
+    from viewkeeper.warehouse.session import BRIEF
+
     master = os.environ.get("VIEWKEEPER_TEST_MASTER", "local[2]")
     if master.startswith("local["):
-        return master, {}
+        return master, BRIEF
     import pyspark
 
     # Workers are started from the package that the driver runs.
     os.environ.setdefault("SPARK_HOME", os.path.dirname(pyspark.__file__))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    return master, {"spark.executor.memory": "800m", "spark.driver.memory": "1g"}
+    return master, {"spark.executor.memory": "800m", "spark.driver.memory": "1g", **BRIEF}
 
 
 @pytest.fixture(scope="session")
@@ -39,8 +41,6 @@ def spark() -> "Iterator[SparkSession]":
     """The session of the suite; VIEWKEEPER_TEST_MASTER puts it on several processes."""
     from viewkeeper.warehouse.session import local_session
 
-    # Thousands of tiny jobs: what the optimizing compiler would gain is less than what it costs.
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     session = local_session(*_test_master())
     yield session
     session.stop()

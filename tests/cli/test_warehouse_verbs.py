@@ -407,7 +407,7 @@ def test_a_warehouse_that_may_only_be_read_can_be_read(
     copied: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, refusal: int, tmp_path: Path
 ) -> None:
     pins = copied / "_viewkeeper" / "pins"
-    pins.mkdir()
+    pins.mkdir(exist_ok=True)
     (pins / "dead.json").write_text(
         json.dumps({"commit": 4, "until": "2000-01-01T00:00:00+00:00", "host": "h", "pid": 1})
     )
