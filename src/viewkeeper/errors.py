@@ -18,6 +18,13 @@
     │   ├── StateGone               a state that was never there, or is past the retention
     │   ├── BadDelta                a change that does not fit its view
     │   └── StorageFailure          the disk is full, or a file cannot be read or written
+    ├── SourceError                 a database, lake or folder that views are over
+    │   ├── BadSourceUrl            a URL or an option in it that means nothing
+    │   ├── UnknownTable            no such table, or one that cannot be captured
+    │   ├── UnsupportedType         a column whose values cannot be kept exactly
+    │   ├── SourceUnfit             something that capture needs is missing: `doctor` says what, and what mends it
+    │   ├── SourceUnavailable       it cannot be reached now; it is tried again
+    │   └── PositionLost            the changes behind a position are gone from the source: reload the views
     ├── SparkMissing                no Java for Spark to run on, or it does not start
     └── UsageError                  options that do not fit together
 
@@ -141,6 +148,48 @@ class StorageFailure(WarehouseError):
     """The disk is full, or a file cannot be read or written."""
 
     code = "storage"
+
+
+class SourceError(ViewkeeperError):
+    """Something about a source."""
+
+    code = "source"
+
+
+class BadSourceUrl(SourceError):
+    """A URL, or an option in it, that means nothing."""
+
+    code = "bad-source-url"
+
+
+class UnknownTable(SourceError):
+    """No such table at the source, or one that cannot be captured."""
+
+    code = "unknown-table"
+
+
+class UnsupportedType(SourceError):
+    """A column whose values cannot be kept exactly."""
+
+    code = "unsupported-type"
+
+
+class SourceUnfit(SourceError):
+    """Something that capture needs is missing at the source."""
+
+    code = "source-unfit"
+
+
+class SourceUnavailable(SourceError):
+    """The source cannot be reached now; it is tried again."""
+
+    code = "source-unavailable"
+
+
+class PositionLost(SourceError):
+    """The changes behind a position are gone from the source."""
+
+    code = "position-lost"
 
 
 class SparkMissing(ViewkeeperError):

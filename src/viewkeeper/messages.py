@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from viewkeeper.algebra.joins import Hop, JoinPlan
 from viewkeeper.algebra.zset import Row, ZSet
+from viewkeeper.sql.view import Operand
 
 Position = str
 """A place in one source's commit order: fixed width, so that positions sort as strings."""
@@ -45,6 +46,30 @@ class Transaction:
     changes: tuple[Change, ...]
     global_id: str | None = None
     participants: tuple[str, ...] = ()
+    merged: bool = False
+    """whether it may be several transactions of the source, which its capture could not tell apart"""
+
+
+Equalities = tuple[tuple[str, str], ...]
+"""Pairs of columns, `alias.column` each, that are equal."""
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """What a source reads for a query: rows of its relations, joined there, that match the shipped keys.
+
+        SELECT columns FROM operands WHERE equal AND (matched) IN keys          keys None: all of them
+
+    A source may give more rows than that, for its own equality may be wider (a collation that ignores case), but never
+    fewer, and each as often as it is there: the query is evaluated exactly, over what comes back. Columns are named
+    `alias.column`; keys hold no NULL and none twice.
+    """
+
+    operands: tuple[Operand, ...]
+    columns: tuple[str, ...]
+    equal: Equalities = ()
+    matched: tuple[str, ...] = ()
+    keys: tuple[Row, ...] | None = None
 
 
 class Query(Protocol):

@@ -1,0 +1,186 @@
+"""What a source is: one small protocol that every kind of database keeps.
+
+    reading(fetches)        rows, and the exact place in the stream that they belong to
+    transactions(after)     the stream itself, in commit order
+
+The papers assume a source that handles one event at a time. Here a reading says which transactions it reflects (all up
+to its position, none behind it), and whoever delivers the stream puts the answer in its place.
+
+A source is used by several threads: one runs through `transactions`, any number of others read. A reading may wait
+until the stream has passed a place, so `transactions` must be running meanwhile.
+"""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from viewkeeper.algebra.zset import Row
+from viewkeeper.errors import SourceUnavailable
+from viewkeeper.messages import Change, Fetch, Position, Transaction
+from viewkeeper.sql.relation import Relation
+
+GLOBAL_TX = "global_tx"
+"""The table `global_tx(gid, source, participants)`: a row in it makes its transaction a part of a global one."""
+
+PATIENCE = 30.0
+"""Seconds that a reading waits for the stream."""
+
+
+@dataclass(frozen=True)
+class Disruption:
+    """From here on the stream no longer tells what becomes of a relation: TRUNCATE, an altered column, a dropped table."""
+
+    relation: str
+    position: Position
+    reason: str
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The next events of a stream in commit order, and the place up to which it is now complete.
+
+    A batch without events says that nothing happened up to `upto`.
+    """
+
+    events: Sequence[Transaction | Disruption]
+    upto: Position
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The rows of each fetch, in batches, exact at `position`; `corrections` are signed rows to be added to them."""
+
+    position: Position
+    rows: tuple[Iterator[Sequence[Row]], ...]
+    corrections: tuple[Sequence[tuple[Row, int]], ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What `doctor` found: something that is missing or risky, and the statement that mends it."""
+
+    what: str
+    mend: str
+    fatal: bool = True
+    """whether capture is impossible as it is; if not, it is a warning"""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user said of a source. `identity` is the warehouse's: what is installed at the source carries it."""
+
+    name: str
+    url: str
+    identity: str
+    tables: tuple[str, ...] | None = None
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class Source(ABC):
+    """One autonomous database, lake or folder. Making one connects to it, and changes nothing there."""
+
+    name: str
+    relations: Mapping[str, Relation]
+    """by full name, `source.table`"""
+
+    def __init__(self) -> None:
+        self._progress = threading.Condition()
+        self._passed: Position = ""
+        self._broken: Exception | None = None
+
+    # --- what a kind of source provides ---
+
+    @abstractmethod
+    def doctor(self) -> list[Finding]:
+        """What is missing or risky for capture, as things are; nothing if all is well."""
+
+    @abstractmethod
+    def install(self) -> None:
+        """Put in place what capture needs. Again is harmless."""
+
+    @abstractmethod
+    def remove(self) -> list[str]:
+        """Undo `install`; the statements that somebody else must run, if there is something it may not undo."""
+
+    @abstractmethod
+    def end(self) -> Position:
+        """The place behind everything that is committed now."""
+
+    @abstractmethod
+    def transactions(self, after: Position | None, stop: threading.Event) -> Iterator[Batch]:
+        """The stream behind a position (None: from where capture began), until `stop`; it waits for what comes.
+
+        PositionLost if the source no longer has it, SourceUnavailable if the connection fails: then it is called again.
+        It says `passed` before it yields a batch.
+        """
+
+    @abstractmethod
+    def reading(self, fetches: Sequence[Fetch]) -> AbstractContextManager[Reading]:
+        """Read everything that is asked for in one state of the source; SourceUnavailable if the connection fails."""
+
+    @abstractmethod
+    def acknowledge(self, position: Position) -> None:
+        """Everything up to here is stored durably elsewhere: the source may forget its record of it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of connections."""
+
+    def retained(self) -> int | None:
+        """The bytes that the source keeps for us, where it can say."""
+        return None
+
+    # --- how a reading waits for the stream ---
+
+    def passed(self, position: Position) -> None:
+        """The stream is complete up to here."""
+        with self._progress:
+            self._passed = max(self._passed, position)
+            self._broken = None
+            self._progress.notify_all()
+
+    def stream_broke(self, error: Exception) -> None:
+        """The stream has ended; whoever waits for it need not."""
+        with self._progress:
+            self._broken = error
+            self._progress.notify_all()
+
+    def stream_starts(self, after: Position | None) -> None:
+        """The stream begins behind this position; what was said of an earlier one no longer counts."""
+        with self._progress:
+            self._passed, self._broken = after or "", None
+
+    def wait_for_stream(self, position: Position, patience: float = PATIENCE) -> None:
+        """Until the stream is complete up to a place; SourceUnavailable if it breaks or does not get there."""
+        with self._progress:
+            there = self._progress.wait_for(
+                lambda: self._passed >= position or self._broken is not None, timeout=patience
+            )
+            if self._passed >= position:
+                return
+        if not there:
+            raise SourceUnavailable(
+                f"the changes of {self.name} have not come as far as {position} within {patience:g} seconds",
+                "look at the load and the connections of the database",
+            )
+        raise SourceUnavailable(f"the stream of {self.name} broke: {self._broken}")
+
+
+def as_transaction(source: str, position: Position, changes: Iterable[Change], *, merged: bool = False) -> Transaction:
+    """A transaction of a source; a row that it inserts into `global_tx` makes it a part of a global one.
+
+    The columns of that row are gid, source and participants, whose names are separated by commas.
+    """
+    mark = f"{source}.{GLOBAL_TX}"
+    kept: list[Change] = []
+    global_id: str | None = None
+    participants: tuple[str, ...] = ()
+    for change in changes:
+        if change.relation != mark:
+            kept.append(change)
+        elif change.count > 0:
+            global_id = str(change.row[0])
+            participants = tuple(name.strip() for name in str(change.row[2] or "").split(",") if name.strip())
+    return Transaction(source, position, tuple(kept), global_id, participants, merged)
