@@ -30,7 +30,7 @@ PATIENCE = 30.0
 
 @dataclass(frozen=True)
 class Disruption:
-    """From here on the stream no longer tells what becomes of a relation: TRUNCATE, an altered column, a dropped table."""
+    """From here on the stream does not tell what becomes of a relation: TRUNCATE, an altered column, a dropped one."""
 
     relation: str
     position: Position
