@@ -5,12 +5,12 @@ warehouse ──▶ source    Query
 algorithm ──▶ views     ViewDelta                one state each
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from viewkeeper.algebra.joins import Hop, JoinPlan
-from viewkeeper.algebra.zset import Row, ZSet
+from viewkeeper.algebra.zset import On, Row, ZSet
 from viewkeeper.sql.view import Operand
 
 Position = str
@@ -86,6 +86,14 @@ class Query(Protocol):
         """The rows that the question ships."""
         ...
 
+    def fetches(self) -> tuple[Fetch, ...]:
+        """What a database reads for it, all of it in one state."""
+        ...
+
+    def over(self, fetched: Sequence[Any]) -> Any:
+        """The answer over what was fetched, a Z-set for each."""
+        ...
+
 
 @dataclass(frozen=True)
 class HopQuery:
@@ -103,6 +111,21 @@ class HopQuery:
 
     def size(self) -> int:
         return self.delta.size()
+
+    def fetches(self) -> tuple[Fetch, ...]:
+        return (Fetch((self.hop.operand,), self.hop.needs, (), *keys_for(self.hop.on, self.delta)),)
+
+    def over(self, fetched: Sequence[Any]) -> Any:
+        return self.hop.join_named(self.delta, fetched[0])
+
+
+def keys_for(on: On, delta: ZSet) -> tuple[tuple[str, ...], tuple[Row, ...] | None]:
+    """The columns to match, and the values that a delta joins with: its distinct ones, and NULL joins with nothing."""
+    if not on:
+        return (), None
+    places = [delta.columns.index(left) for left, _ in on]
+    values = dict.fromkeys(tuple(row[place] for place in places) for row, _ in delta.weights())
+    return tuple(right for _, right in on), tuple(key for key in values if None not in key)
 
 
 @dataclass(frozen=True)
@@ -131,6 +154,38 @@ class TermsQuery:
 
     def size(self) -> int:
         return sum(delta.size() for term in self.terms for delta in term.bound.values())
+
+    def fetches(self) -> tuple[Fetch, ...]:
+        return tuple(self._fetch(term) for term in self.terms)
+
+    def over(self, fetched: Sequence[Any]) -> Any:
+        total: Any = None
+        for term, rows in zip(self.terms, fetched, strict=True):
+            value = self.plan.within(self._free(term), rows)
+            for hop in self.plan.path(self._free(term)):
+                value = hop.join(value, term.bound[hop.operand.index])
+            value = self.plan.finish(value if term.sign > 0 else -value)
+            total = value if total is None else total + value
+        return total
+
+    def _free(self, term: Term) -> frozenset[int]:
+        return frozenset(operand.index for operand in self.plan.operands if operand.index not in term.bound)
+
+    def _fetch(self, term: Term) -> Fetch:
+        """The operands that are not bound, joined; matched with one that is, if an equality connects them."""
+        free = self._free(term)
+        equal = self.plan.equalities(free)
+        for index, delta in term.bound.items():
+            names = dict(zip(delta.columns, self.plan.operands[index].columns, strict=True))
+            on = [
+                (own, theirs) if own in names.values() else (theirs, own)
+                for own, theirs in self.plan.equalities(free | {index})
+                if (own, theirs) not in equal
+            ]
+            if on:
+                named = delta.rename(tuple(names.values()))
+                return Fetch(*self.plan.joined(free), equal, *keys_for(tuple(on), named))
+        return Fetch(*self.plan.joined(free), equal)
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,18 @@ class Hop:
     def join(self, delta: Z, relation: Z, extra: tuple[Expression, ...] = ()) -> Z:
         """`delta` ⋈ `relation`, the relation given under its own column names (and tags of its own, if any)."""
         tags = tuple(column for column in relation.columns if column.startswith(TAG))
-        right = relation.rename(tags + self.operand.columns)
+        return self.join_named(delta, relation.rename(tags + self.operand.columns), extra)
+
+    def join_named(self, delta: Z, rows: Z, extra: tuple[Expression, ...] = ()) -> Z:
+        """The same with the relation named as in the view; of its columns only `needs` have to be there."""
         riding = tuple(column for column in delta.columns if column.startswith(TAG))
-        return delta.join(right, self.on, self.where + extra, riding + self.keep)
+        return delta.join(rows, self.on, self.where + extra, riding + self.keep)
+
+    @cached_property
+    def needs(self) -> tuple[str, ...]:
+        """The columns of the operand that the join uses or keeps."""
+        used = {right for _, right in self.on}.union(self.keep, *(condition.columns for condition in self.where))
+        return tuple(column for column in self.operand.columns if column in used)
 
 
 class JoinPlan:
@@ -138,6 +147,22 @@ class JoinPlan:
             found.append(frozenset(component))
             remaining -= component
         return tuple(found)
+
+    def equalities(self, within: frozenset[int]) -> On:
+        """The pairs of columns that the view wants equal, among these operands."""
+        pairs = (condition.equality for mentioned, condition in self._mentions if mentioned <= within)
+        return tuple(pair for pair in pairs if pair)
+
+    def joined(self, within: frozenset[int]) -> tuple[tuple[Operand, ...], tuple[str, ...]]:
+        """These operands, and the columns of them that a condition or the output uses."""
+        used = self._needed_by_output.union(*(condition.columns for _, condition in self._mentions))
+        operands = tuple(operand for operand in self.operands if operand.index in within)
+        return operands, tuple(column for operand in operands for column in operand.columns if column in used)
+
+    def within(self, covered: frozenset[int], rows: Z) -> Z:
+        """The partial result over the covered operands, from their joined rows: σ of what they must satisfy."""
+        own = tuple(condition for mentioned, condition in self._mentions if mentioned <= covered)
+        return rows.select(own).keep(self.carried(covered))
 
     def evaluate(self, contents: Mapping[str, Z], bound: Mapping[int, Z] | None = None) -> Z:
         """V over the contents of its relations; V⟨ΔR_i⟩ has operand i bound to other rows."""

@@ -17,7 +17,7 @@ inside it.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,7 @@ from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algorithms.driver import Driver, Ticket
 from viewkeeper.algorithms.sweep import sweep
 from viewkeeper.algorithms.update_queue import UpdateQueue
-from viewkeeper.messages import Change, HopQuery, Query, Transaction, ViewDelta
+from viewkeeper.messages import Change, Fetch, HopQuery, Query, Transaction, ViewDelta, keys_for
 from viewkeeper.sql.view import View
 
 
@@ -45,6 +45,24 @@ class LocalizedQuery:
 
     def size(self) -> int:
         return self.query.size()
+
+    def fetches(self) -> tuple[Fetch, ...]:
+        everything = frozenset(range(len(self.local.operands)))
+        # In the assembly a column of the local view is named after the view; at the source, after its operand.
+        at_source = dict(zip(self.query.hop.operand.columns, self._columns, strict=True))
+        matched, keys = keys_for(self.query.hop.on, self.query.delta)
+        operands, columns = self.local.joined(everything)
+        equal = self.local.equalities(everything)
+        return (Fetch(operands, columns, equal, tuple(at_source[column] for column in matched), keys),)
+
+    def over(self, fetched: Sequence[Any]) -> Any:
+        rows = self.local.within(frozenset(range(len(self.local.operands))), fetched[0])
+        return self.query.hop.join(self.query.delta, self.local.finish(rows))
+
+    @property
+    def _columns(self) -> list[str]:
+        """Every output of a local view is a column."""
+        return [output.expression.is_column or "" for output in self.local.view.output]
 
 
 @dataclass
