@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from viewkeeper.algebra.joins import JoinPlan
+from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algorithms.batched_sweep import batched_sweep
 from viewkeeper.algorithms.c_strobe import c_strobe
 from viewkeeper.algorithms.c_t_strobe import c_t_strobe
@@ -24,7 +25,7 @@ from viewkeeper.algorithms.recompute import recompute
 from viewkeeper.algorithms.strobe import strobe
 from viewkeeper.algorithms.sweep import sweep
 from viewkeeper.algorithms.t_strobe import t_strobe
-from viewkeeper.algorithms.update_queue import UpdateQueue
+from viewkeeper.algorithms.update_queue import MakeZSet, UpdateQueue
 from viewkeeper.errors import AlgorithmRefused, UsageError
 from viewkeeper.levels import Level
 from viewkeeper.sql.view import View
@@ -217,11 +218,14 @@ def prepare(
     level: Level | None = None,
     wrapped: bool = False,
     options: Mapping[str, int | bool] | None = None,
+    make_zset: MakeZSet = MemoryZSet,
+    sources: tuple[str, ...] | None = None,
 ) -> tuple[JoinPlan, UpdateQueue, Process]:
     """A ready algorithm for a view, its queue and the plan of the view as it is stored; or AlgorithmRefused.
 
     `wrapped` says that the relations of the view are local views of the multi-relation wrapper. `level` is what the
-    user asks for: without it the algorithm is taken at what it promises for these transactions.
+    user asks for: without it the algorithm is taken at what it promises for these transactions. `sources` are those
+    whose transactions will be delivered, by default the view's own.
     """
     chosen = algorithm(name)
     _refuse_unfit(chosen, view, transactions, level, wrapped)
@@ -235,7 +239,9 @@ def prepare(
                 f"{option}={value} of {name} must be at least 1", f"the default is {chosen.options[option]}"
             )
     plan = JoinPlan(chosen.stored_view(view))
-    queue = UpdateQueue(plan.view, whole_global_transactions=chosen.whole_global_transactions)
+    queue = UpdateQueue(
+        plan.view, whole_global_transactions=chosen.whole_global_transactions, make_zset=make_zset, sources=sources
+    )
     settings = {**chosen.options, **(options or {})}
     if not chosen.knows_transactions:
         settings["apart"] = transactions is not Transactions.SINGLE

@@ -68,14 +68,19 @@ class UpdateQueue:
     """The queue of one view. The driver appends; algorithms take, and ask what interferes."""
 
     def __init__(
-        self, view: View, *, whole_global_transactions: bool = False, make_zset: MakeZSet = MemoryZSet
+        self,
+        view: View,
+        *,
+        whole_global_transactions: bool = False,
+        make_zset: MakeZSet = MemoryZSet,
+        sources: tuple[str, ...] | None = None,
     ) -> None:
         self.view = view
         self.make_zset = make_zset
         self.waiting: deque[Update] = deque()
         self._delivered = 0
         self._ranked = 0
-        self._order = GlobalOrder(view.sources) if whole_global_transactions else None
+        self._order = GlobalOrder(sources or view.sources) if whole_global_transactions else None
         self._log: deque[_Delivery] = deque()
         self._log_of: list[deque[_Delivery]] = [deque() for _ in view.operands]
         self._unranked: dict[int, _Delivery] = {}

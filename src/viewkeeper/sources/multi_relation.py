@@ -18,14 +18,16 @@ inside it.
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from viewkeeper.algebra.joins import JoinPlan
+from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.algorithms.batched_sweep import batched_sweep
 from viewkeeper.algorithms.driver import Driver, Ticket
 from viewkeeper.algorithms.sweep import sweep
-from viewkeeper.algorithms.update_queue import UpdateQueue
-from viewkeeper.messages import Change, Fetch, HopQuery, Query, Transaction, ViewDelta, keys_for
+from viewkeeper.algorithms.update_queue import MakeZSet, UpdateQueue
+from viewkeeper.messages import Change, Fetch, HopQuery, Position, Query, Transaction, ViewDelta, keys_for
 from viewkeeper.sql.view import View
 
 
@@ -84,19 +86,27 @@ class MultiRelationWrapper:
         *,
         ask: Callable[[tuple[str, Ticket], Query], None],
         emit: Callable[[Transaction | tuple[Ticket, Any]], None],
+        make_zset: MakeZSet = MemoryZSet,
+        batch: int = 1,
     ) -> None:
         self.source = source
         self._ask = ask
         self._emit = emit
+        self._make_zset = make_zset
+        self._batch = batch
         self._outbox: deque[_Outgoing] = deque()
+        self._places: dict[Position, _Outgoing] = {}
         self._plans = {f"{source}.{view.name}": JoinPlan(view) for view in local_views}
         self._processors = {name: self._update_processor(name, plan) for name, plan in self._plans.items()}
 
     def _update_processor(self, name: str, plan: JoinPlan) -> Driver:
-        """SWEEP over the relations of one local view; it installs exactly one ΔIS per transaction, in order."""
-        queue = UpdateQueue(plan.view)
+        """SWEEP over the relations of one local view; it installs exactly one ΔIS per transaction, in order.
+
+        So does batched SWEEP, with fewer questions to the database when transactions come faster than answers.
+        """
+        queue = UpdateQueue(plan.view, make_zset=self._make_zset)
         return Driver(
-            sweep(plan, queue),
+            sweep(plan, queue) if self._batch == 1 else batched_sweep(plan, queue, batch=self._batch),
             queue,
             send=lambda ticket, query: self._ask((name, ticket), query),
             install=lambda deltas: self._computed(name, deltas),
@@ -105,7 +115,9 @@ class MultiRelationWrapper:
 
     def base_transaction(self, transaction: Transaction) -> None:
         """ΔR arrives from the database."""
-        self._outbox.append(_Outgoing(transaction, set(self._processors)))
+        place = _Outgoing(transaction, set(self._processors))
+        self._outbox.append(place)
+        self._places[transaction.position] = place
         for processor in self._processors.values():
             processor.deliver(transaction)
         self._flush()
@@ -126,7 +138,7 @@ class MultiRelationWrapper:
     def _computed(self, name: str, deltas: tuple[ViewDelta, ...]) -> None:
         for delta in deltas:
             (transaction,) = delta.transactions
-            place = next(out for out in self._outbox if out.message is transaction)
+            place = self._places[transaction.position]
             place.missing.discard(name)
             # Deletions first: a local row that is replaced keeps its key.
             weights = sorted(delta.delta.weights(), key=lambda entry: entry[1])
@@ -138,8 +150,7 @@ class MultiRelationWrapper:
             out = self._outbox.popleft()
             if isinstance(out.message, Transaction):
                 part = out.message
-                self._emit(
-                    Transaction(part.source, part.position, tuple(out.changes), part.global_id, part.participants)
-                )
+                del self._places[part.position]
+                self._emit(replace(part, changes=tuple(out.changes)))
             else:
                 self._emit(out.message)

@@ -1,0 +1,239 @@
+"""One source at work: its stream, kept until every group has taken it, and readings of it.
+
+    source ── events ──▶ log ──▶ a subscription per group, each with a place of its own
+    source ◀── fetches ── readings, in threads of their own
+
+The log does not grow without bound: while the slowest subscription is far behind, the stream is not read on, and what
+happened meanwhile stays where it is durable, at the source. A reading that is under way is the exception: its answer
+belongs behind everything that it shows, so that much must come.
+
+A source that cannot be reached is tried again, with growing pauses, for as long as it takes.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from viewkeeper.algebra.zset import Row
+from viewkeeper.clock import monotonic
+from viewkeeper.errors import ProtocolError, SourceError, SourceUnavailable, ViewkeeperError
+from viewkeeper.messages import Fetch, Position, Transaction
+from viewkeeper.sources.base import Batch, Disruption, Source
+
+Event = Transaction | Disruption
+Weights = list[tuple[Row, int]]
+
+MOST_WAITING = 20_000
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 15.0
+READERS = 4
+TRIMMED = 4_096
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a reading gave: the rows of each fetch with their weights, exact at a position."""
+
+    position: Position
+    rows: tuple[Weights, ...]
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A source that cannot be reached: why, since when (on the monotonic clock), and how often it was tried."""
+
+    reason: str
+    since: float
+    attempts: int
+
+
+class Feed:
+    """The stream of one source from a position on, and its readings. Start it, and close it."""
+
+    def __init__(self, source: Source, after: Position | None, *, most_waiting: int = MOST_WAITING) -> None:
+        self.source = source
+        self.upto: Position = after or ""
+        self.trouble: Trouble | None = None
+        self.failure: ViewkeeperError | None = None
+        """why there will be no more events, if so"""
+        self._after = after
+        self._most_waiting = most_waiting
+        self._news = threading.Condition()
+        self._log: list[Event] = []
+        self._dropped = 0
+        self._forgotten: Position = after or ""
+        self._subscriptions: list[Subscription] = []
+        self._readings = 0
+        self._stop = threading.Event()
+        self._reader = threading.Thread(target=self._read, name=f"stream of {source.name}", daemon=True)
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix=f"reading of {source.name}")
+
+    def start(self) -> None:
+        self._reader.start()
+
+    def close(self) -> None:
+        """Stop; what is under way ends first."""
+        self._stop.set()
+        with self._news:
+            self._news.notify_all()
+        self._readers.shutdown(wait=True, cancel_futures=True)
+        if self._reader.is_alive():
+            self._reader.join()
+
+    # --- the stream ---
+
+    def subscribe(self, after: Position, wake: Callable[[], None]) -> "Subscription":
+        """A place in the stream, behind a position that the log still reaches back to; more to come calls `wake`."""
+        with self._news:
+            if after < self._forgotten:
+                raise ProtocolError(f"the stream of {self.source.name} has been read past {after}", "start again")
+            place = next((i for i, event in enumerate(self._log) if event.position > after), len(self._log))
+            subscription = Subscription(self, after, self._dropped + place, wake)
+            self._subscriptions.append(subscription)
+            return subscription
+
+    def _read(self) -> None:
+        pause, attempts, since = FIRST_PAUSE, 0, monotonic()
+        while not self._stop.is_set():
+            try:
+                for batch in self.source.transactions(self._after, self._stop):
+                    self._append(batch)
+                    pause, attempts, self.trouble = FIRST_PAUSE, 0, None
+                if self._stop.is_set():
+                    break
+                raise SourceUnavailable(f"the stream of {self.source.name} ended")
+            except SourceUnavailable as error:
+                self.source.stream_broke(error)
+                since = monotonic() if attempts == 0 else since
+                attempts += 1
+                self.trouble = Trouble(error.detail, since, attempts)
+                self._wake()
+                self._stop.wait(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+            except ViewkeeperError as error:
+                self._fail(error)
+                return
+            except Exception as error:
+                self._fail(ProtocolError(f"the stream of {self.source.name} failed: {error!r}"))
+                return
+        self.source.stream_broke(SourceUnavailable("it was stopped"))
+
+    def _fail(self, error: ViewkeeperError) -> None:
+        self.failure = error
+        self.source.stream_broke(error)
+        self._wake()
+
+    def _append(self, batch: Batch) -> None:
+        with self._news:
+            self._log.extend(batch.events)
+            self.upto = self._after = max(self.upto, batch.upto)
+            self._trim()
+        self._wake()
+        with self._news:
+            self._news.wait_for(self._may_read_on)
+
+    def _may_read_on(self) -> bool:
+        return self._stop.is_set() or self._readings > 0 or self._behind() < self._most_waiting
+
+    def _behind(self) -> int:
+        slowest = min((subscription.place for subscription in self._subscriptions), default=self._end)
+        return self._end - slowest
+
+    @property
+    def _end(self) -> int:
+        return self._dropped + len(self._log)
+
+    def _trim(self) -> None:
+        """Forget what every subscription has taken."""
+        taken = len(self._log) - self._behind()
+        if taken > TRIMMED or taken == len(self._log):
+            self._forgotten = self._log[taken - 1].position if taken else self._forgotten
+            del self._log[:taken]
+            self._dropped += taken
+
+    def _wake(self) -> None:
+        for subscription in tuple(self._subscriptions):
+            subscription.wake()
+
+    # --- readings ---
+
+    def ask(self, fetches: Sequence[Fetch], reply: Callable[["Read | ViewkeeperError"], None]) -> None:
+        """Read; the reply comes from another thread. It is tried again while the source cannot be reached."""
+        with self._news:
+            self._readings += 1
+            self._news.notify_all()
+        try:
+            self._readers.submit(self._ask, tuple(fetches), reply)
+        except RuntimeError:
+            # Closed in the meantime: nobody waits for the reply any more.
+            self._read_done()
+
+    def _ask(self, fetches: tuple[Fetch, ...], reply: Callable[["Read | ViewkeeperError"], None]) -> None:
+        result: Read | ViewkeeperError
+        try:
+            result = self.read_until_there(fetches)
+        except ViewkeeperError as error:
+            result = error
+        except Exception as error:
+            result = ProtocolError(f"a reading of {self.source.name} failed: {error!r}")
+        finally:
+            self._read_done()
+        reply(result)
+
+    def _read_done(self) -> None:
+        with self._news:
+            self._readings -= 1
+
+    def read_until_there(self, fetches: Sequence[Fetch]) -> Read:
+        """Read, however long the source cannot be reached; SourceError if it is stopped or will not work."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                with self.source.reading(fetches) as reading:
+                    rows = tuple(
+                        [(row, 1) for batch in batches for row in batch] + list(corrections)
+                        for batches, corrections in zip(reading.rows, reading.corrections, strict=True)
+                    )
+                    position = reading.position
+                self.source.wait_for_stream(position)
+                return Read(position, rows)
+            except SourceUnavailable:
+                if self.failure is not None:
+                    raise self.failure from None
+                if self._stop.wait(pause):
+                    raise SourceError(f"reading {self.source.name} was stopped") from None
+                pause = min(pause * 2, LONGEST_PAUSE)
+
+
+class Subscription:
+    """A group's place in a stream."""
+
+    def __init__(self, feed: Feed, after: Position, place: int, wake: Callable[[], None]) -> None:
+        self.feed = feed
+        self.position = after
+        """everything up to here has been taken"""
+        self.place = place
+        self.wake = wake
+
+    def take(self, most: int | None = None, until: Position | None = None) -> list[Event]:
+        """The next events, at most so many, up to a position."""
+        feed = self.feed
+        with feed._news:
+            begin = self.place - feed._dropped
+            events = feed._log[begin:] if most is None else feed._log[begin : begin + most]
+            if until is not None:
+                keep = next((i for i, event in enumerate(events) if event.position > until), len(events))
+                del events[keep:]
+            self.place += len(events)
+            at_end = self.place == feed._end
+            last = events[-1].position if events else self.position
+            self.position = max(last, min(feed.upto, until or feed.upto) if at_end or until else last)
+            feed._trim()
+            feed._news.notify_all()
+        return events
+
+    def cancel(self) -> None:
+        with self.feed._news:
+            if self in self.feed._subscriptions:
+                self.feed._subscriptions.remove(self)
+            self.feed._news.notify_all()

@@ -1,0 +1,140 @@
+"""One view at work: its algorithm, and the multi-relation wrapper at every source with several of its relations.
+
+    source ─ ΔR ─▶ wrapper ─ ΔIS ─▶ driver ─ ViewDelta ─▶ group
+                      ▲                 │
+                      └──── queries ────┘                each goes to the channel of its source
+
+What an algorithm stores may be more than the view shows: keyed ones add the keys of the operands.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from viewkeeper.algebra.joins import JoinPlan
+from viewkeeper.algorithms.driver import Driver
+from viewkeeper.algorithms.registry import Transactions, algorithm, prepare
+from viewkeeper.algorithms.update_queue import MakeZSet
+from viewkeeper.messages import Query, Transaction, ViewDelta
+from viewkeeper.sources.multi_relation import MultiRelationWrapper
+from viewkeeper.sql.decompose import Decomposition, decompose
+from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.view import OutputColumn, View
+
+Ask = Callable[[Query, Callable[[Any], None]], None]
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """How a view is maintained."""
+
+    view: View
+    algorithm: str
+    transactions: Transactions = Transactions.LOCAL
+    options: Mapping[str, int | bool] | None = None
+
+    @property
+    def parts(self) -> Decomposition | None:
+        """The view over local views, if a source has several of its relations that are joined there."""
+        chosen = algorithm(self.algorithm)
+        if not chosen.over_wrapper or len(self.view.operands) == len(self.view.sources):
+            return None
+        parts = decompose(self.view, keys=chosen.needs_keys)
+        together = any(len(local.operands) > 1 for views in parts.local_views.values() for local in views)
+        return parts if together else None
+
+    @property
+    def stored(self) -> View:
+        """The view as it is stored: with hidden keys, if its algorithm works on them."""
+        parts = self.parts
+        return _typed(algorithm(self.algorithm).stored_view(parts.assembly if parts else self.view))
+
+
+def _typed(view: View) -> View:
+    """Hidden columns with the types of the keys that they are."""
+    types = {
+        column: type
+        for operand in view.operands
+        for column, type in zip(operand.columns, operand.relation.types, strict=True)
+    }
+
+    def typed(output: OutputColumn) -> OutputColumn:
+        expression = output.expression
+        if not expression.type and (column := expression.is_column):
+            expression = replace(expression, type=types[column])
+        return OutputColumn(output.name, expression)
+
+    return replace(view, output=tuple(typed(output) for output in view.output))
+
+
+class MaintainedView:
+    """A view's algorithm at work."""
+
+    def __init__(
+        self,
+        how: Maintenance,
+        *,
+        make_zset: MakeZSet,
+        ask: Ask,
+        install: Callable[[tuple[ViewDelta, ...]], None],
+        read_view: Callable[[], Any],
+        sources: Iterable[str],
+    ) -> None:
+        self.name = how.view.name
+        self.relations: Mapping[str, Relation] = how.view.relations
+        self._ask = ask
+        self._make_zset = make_zset
+        parts = how.parts
+        plan, queue, process = prepare(
+            how.algorithm,
+            parts.assembly if parts else how.view,
+            how.transactions,
+            wrapped=parts is not None,
+            options=how.options,
+            make_zset=make_zset,
+            sources=tuple(sources),
+        )
+        self._plan: JoinPlan = plan
+        self._wrappers = {
+            source: MultiRelationWrapper(
+                source, views, ask=self._ask_database(source), emit=self._emitted, make_zset=make_zset, batch=BATCH
+            )
+            for source, views in (parts.local_views if parts else {}).items()
+        }
+        self.driver = Driver(process, queue, send=self._send, install=install, read_view=read_view)
+
+    @property
+    def held(self) -> int:
+        """Transactions that wait for the rest of a global one."""
+        return self.driver.queue.held
+
+    def deliver(self, transaction: Transaction) -> None:
+        """A transaction of a source arrives."""
+        wrapper = self._wrappers.get(transaction.source)
+        if wrapper is not None:
+            wrapper.base_transaction(transaction)
+        else:
+            self.driver.deliver(transaction)
+
+    def _send(self, ticket: int, query: Query) -> None:
+        wrapper = self._wrappers.get(query.source)
+        if wrapper is not None:
+            wrapper.maintenance_query(ticket, query)  # type: ignore[arg-type]
+        else:
+            self._ask(query, lambda rows: self.driver.answer(ticket, rows))
+
+    def _ask_database(self, source: str) -> Callable[[tuple[str, int], Query], None]:
+        def ask(asked_by: tuple[str, int], query: Query) -> None:
+            self._ask(query, lambda rows: self._wrappers[source].base_answer(asked_by, rows))
+
+        return ask
+
+    def _emitted(self, message: Any) -> None:
+        if isinstance(message, Transaction):
+            self.driver.deliver(message)
+        else:
+            self.driver.answer(*message)
+
+
+BATCH = 4_096
+"""Updates that a wrapper sweeps together, at most."""

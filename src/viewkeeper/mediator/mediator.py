@@ -1,0 +1,141 @@
+"""All feeds and all groups: starts them, watches over them, tells the sources what they may forget.
+
+with Mediator(sources, groups, make_zset, store) as mediator:
+    mediator.catch_up()
+    mediator.run(seconds=60)
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from viewkeeper.algorithms.update_queue import MakeZSet
+from viewkeeper.clock import monotonic
+from viewkeeper.errors import SourceError, SourceUnavailable
+from viewkeeper.mediator.feed import Feed
+from viewkeeper.mediator.group import Group, GroupPlan, Recorder, Store
+from viewkeeper.messages import Position, Vector
+from viewkeeper.sources.base import PATIENCE, Source
+
+GLANCE = 0.02
+"""Seconds between two looks at whether everything is caught up."""
+ACKNOWLEDGE_EVERY = 1.0
+
+
+class Mediator:
+    """Maintains groups of views over sources, each group and each stream in a thread of its own."""
+
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        plans: Sequence[GroupPlan],
+        make_zset: MakeZSet,
+        store: Store,
+        recorder: Recorder | None = None,
+    ) -> None:
+        self.feeds = {
+            name: Feed(source, min((p.vector[name] for p in plans if name in p.vector), default=None))
+            for name, source in sources.items()
+        }
+        self._plans = plans
+        self._make_zset = make_zset
+        self._store = store
+        self._recorder = recorder
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._acknowledged: dict[str, Position] = {}
+        self._last_acknowledgement = monotonic()
+        self.groups: list[Group] = []
+
+    def __enter__(self) -> Self:
+        # Groups take their places in the streams before these begin to flow.
+        self.groups = [
+            Group(plan, self.feeds, self._make_zset, self._store, self._recorder) for plan in self._plans if plan.views
+        ]
+        for feed in self.feeds.values():
+            feed.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        for thread in self._threads:
+            thread.join()
+        if error is None:
+            self._acknowledge()
+        for group in self.groups:
+            group.close()
+        for feed in self.feeds.values():
+            feed.close()
+
+    def stop(self) -> None:
+        """Let every group finish its step, and end. From any thread, or a signal handler."""
+        self._stop.set()
+        for group in self.groups:
+            group.wake()
+
+    def _start_groups(self) -> None:
+        if not self._threads:
+            self._threads = [
+                threading.Thread(target=group.run, args=(self._stop,), name=f"group {group.name}", daemon=True)
+                for group in self.groups
+            ]
+            for thread in self._threads:
+                thread.start()
+
+    def catch_up(self, patience: float = PATIENCE, watch: Callable[[], None] = lambda: None) -> Vector:
+        """Process what is committed at the sources now; SourceUnavailable if one cannot be reached for that long."""
+        ends = {name: feed.source.end() for name, feed in self.feeds.items()}
+        self._start_groups()
+        self._wait(lambda: all(group.failure or group.caught_up(ends) for group in self.groups), patience, watch)
+        for group in self.groups:
+            if group.failure is not None:
+                raise group.failure
+        return ends
+
+    def run(self, seconds: float | None = None, watch: Callable[[], None] = lambda: None) -> None:
+        """Maintain until stopped, or for so long. A group that fails stops alone; if all have, that is an error."""
+        self._start_groups()
+        begin = monotonic()
+        while not self._stop.is_set() and (seconds is None or monotonic() - begin < seconds):
+            watch()
+            self._acknowledge_now_and_then()
+            failures = [group.failure for group in self.groups if group.failure is not None]
+            if failures and len(failures) == len(self.groups):
+                raise failures[0]
+            left = GLANCE * 5 if seconds is None else min(GLANCE * 5, max(seconds - (monotonic() - begin), 0))
+            self._stop.wait(left)
+
+    def _wait(self, done: Callable[[], bool], patience: float, watch: Callable[[], None]) -> None:
+        while not done() and not self._stop.is_set():
+            watch()
+            self._acknowledge_now_and_then()
+            for name, feed in self.feeds.items():
+                trouble = feed.trouble
+                if trouble is not None and monotonic() - trouble.since > patience:
+                    raise SourceUnavailable(
+                        f"{name} cannot be reached for {patience:g} seconds: {trouble.reason}",
+                        "its views are as they were; try again when it is back",
+                    )
+            self._stop.wait(GLANCE)
+
+    # --- what the sources may forget ---
+
+    def _acknowledge_now_and_then(self) -> None:
+        if monotonic() - self._last_acknowledgement >= ACKNOWLEDGE_EVERY:
+            self._acknowledge()
+
+    def _acknowledge(self) -> None:
+        self._last_acknowledgement = monotonic()
+        for name, feed in self.feeds.items():
+            durable = [group.durable(name) for group in self.groups if name in group.channels]
+            position = min(durable, default=feed.upto)
+            if position > self._acknowledged.get(name, ""):
+                try:
+                    feed.source.acknowledge(position)
+                except SourceError:
+                    # It is said again, with the next position.
+                    continue
+                self._acknowledged[name] = position
