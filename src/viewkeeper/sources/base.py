@@ -72,7 +72,8 @@ class Request:
     """What a user said of a source. `identity` is the warehouse's: what is installed at the source carries it."""
 
     name: str
-    url: str
+    url: str = field(repr=False)
+    """with the password, if there is one"""
     identity: str
     tables: tuple[str, ...] | None = None
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -84,6 +85,8 @@ class Source(ABC):
     name: str
     relations: Mapping[str, Relation]
     """by full name, `source.table`"""
+    global_transactions: bool = False
+    """whether it has the table `global_tx`, so that its transactions may be parts of global ones"""
 
     def __init__(self) -> None:
         self._progress = threading.Condition()

@@ -6,13 +6,13 @@ is `_viewkeeper/catalog/%020d.json`.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
 from viewkeeper.errors import DamagedWarehouse, DefinitionError, UnknownView
-from viewkeeper.warehouse.columns import Columns
+from viewkeeper.warehouse.columns import HIDDEN, Columns
 from viewkeeper.warehouse.commit_log import HOME, overtaken
 from viewkeeper.warehouse.record import FORMAT, seal, unseal
 from viewkeeper.warehouse.store import LocalStore
@@ -50,6 +50,11 @@ class Definition:
     @property
     def names(self) -> list[str]:
         return [name for name, _ in self.columns]
+
+    @property
+    def shown(self) -> "Definition":
+        """The view as its readers know it: without hidden columns."""
+        return replace(self, columns=tuple(column for column in self.columns if not column[0].startswith(HIDDEN)))
 
 
 Catalog = Mapping[str, Definition]

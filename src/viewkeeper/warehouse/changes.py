@@ -29,7 +29,7 @@ def read_changes(files: Files, view: Definition, newest: Record, since: int, unt
     total = pieces[0]
     for piece in pieces[1:]:
         total = total.unionAll(piece)
-    columns = [F.col(quoted(name)) for name in view.names]
+    columns = [F.col(quoted(name)) for name in view.shown.names]
     # A row that one state inserts and deletes has not changed.
     net = total.groupBy(*columns, STATE).agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) != 0)
     return net.select(*columns, WEIGHT, STATE)

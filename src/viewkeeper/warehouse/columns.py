@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 RESERVED = "_vk_"
 """how names begin that are viewkeeper's own"""
+HIDDEN = "_vk_key_"
+"""how hidden columns begin: they are stored with the rows of a view, and not shown"""
 WEIGHT = "_vk_weight"
 STATE = "_vk_state"
 HASH = "_vk_hash"
@@ -40,8 +42,10 @@ _PLAIN = {
 }
 
 
-def checked_columns(view: str, columns: Mapping[str, str] | Sequence[tuple[str, str]]) -> Columns:
-    """The columns with their types as Spark writes them; DefinitionError for what cannot be stored."""
+def checked_columns(
+    view: str, columns: Mapping[str, str] | Sequence[tuple[str, str]], hidden: Mapping[str, str] | None = None
+) -> Columns:
+    """The columns with their types as Spark writes them, hidden ones last; DefinitionError for what is not storable."""
     pairs = list(columns.items()) if isinstance(columns, Mapping) else list(columns)
     seen: dict[str, str] = {}
     checked = []
@@ -59,7 +63,7 @@ def checked_columns(view: str, columns: Mapping[str, str] | Sequence[tuple[str, 
             )
         seen[name.casefold()] = name
         checked.append((name, _storable(view, name, type).name))
-    return tuple(checked)
+    return (*checked, *((name, _storable(view, name, type).name) for name, type in (hidden or {}).items()))
 
 
 def _storable(view: str, column: str, type: str) -> SqlType:

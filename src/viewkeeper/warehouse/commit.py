@@ -78,6 +78,7 @@ class Commit:
         view: str,
         columns: Mapping[str, str] | Sequence[tuple[str, str]] | None = None,
         *,
+        hidden: Mapping[str, str] | None = None,
         rows: Any = None,
         group: str = "main",
         vector: Vector | None = None,
@@ -89,7 +90,8 @@ class Commit:
         """A new view with its first rows: a DataFrame, Parquet files, an Arrow table or its batches, a Z-set.
 
         The rows are the view at the state that the group then has; a group that is new starts with state 0 at `vector`.
-        `distinct` says that no row occurs twice, which spares Spark the check.
+        `distinct` says that no row occurs twice, which spares Spark the check. `hidden` columns, whose names begin with
+        `_vk_key_`, are stored behind the others and not shown.
         """
         free_name(self._catalog, view)
         if columns is None:
@@ -100,7 +102,7 @@ class Commit:
             free_folder(self._writer.store, view, taken),
             group,
             _layout(layout),
-            checked_columns(view, columns),
+            checked_columns(view, columns, hidden),
             self._last.commit + 1,
             None if retention is None else seconds(retention),
             dict(properties or {}),
@@ -119,8 +121,23 @@ class Commit:
         resume: Mapping[str, Any] | None = None,
     ) -> int:
         """The next state of a group: the positions that moved, and the change of each view that changes; its number."""
+        return self.states(group, [(vector, {view: [delta] for view, delta in (changes or {}).items()})], resume=resume)
+
+    def states(
+        self,
+        group: str,
+        states: Sequence[tuple[Vector, Mapping[str, Sequence[Delta]]]],
+        *,
+        resume: Mapping[str, Any] | None = None,
+    ) -> int:
+        """The next states of a group, in order: for each the positions that moved, and the changes of each view that
+        changes; the number of the last."""
         new = self._open_group(group)
-        for view in changes or {}:
+        changes: dict[str, list[tuple[int, Delta]]] = {}
+        for number, (_, deltas) in enumerate(states, start=new.last + 1):
+            for view, of_view in deltas.items():
+                changes.setdefault(view, []).extend((number, delta) for delta in of_view)
+        for view in changes:
             definition = find(self._catalog, view)
             if definition.group != group:
                 raise BadDelta(
@@ -132,12 +149,13 @@ class Commit:
                     f"view {view} is created by this very commit", "add the state before, or in the next commit"
                 )
         # All changes are looked at before anything is taken: a caller that goes on after an error has no half a state.
-        added = [SignedRows(self._catalog[view]) for view in changes or {}]
-        for rows, delta in zip(added, (changes or {}).values(), strict=True):
-            rows.add(new.last + 1, delta)
-        new.last += 1
-        new.steps.append({source: place for source, place in vector.items() if new.vector.get(source) != place})
-        new.vector.update(vector)
+        added = [SignedRows(self._catalog[view]) for view in changes]
+        for rows, of_view in zip(added, changes.values(), strict=True):
+            rows.add(of_view)
+        for vector, _ in states:
+            new.last += 1
+            new.steps.append({source: place for source, place in vector.items() if new.vector.get(source) != place})
+            new.vector.update(vector)
         if resume is not None:
             new.resume = dict(resume)
         for rows in added:

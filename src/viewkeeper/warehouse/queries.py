@@ -37,7 +37,7 @@ def run_query(snapshot: "Snapshot", start_spark: Callable[[], SparkSession], que
         for view, name in temporary.items():
             stored[view].bag().createTempView(name)
         answer = _spark_sql(spark, _substituted(query, used, views, temporary), snapshot)
-        linear = linear_form(tree, snapshot.catalog[next(iter(stored))].columns) if len(used) == 1 else None
+        linear = linear_form(tree, snapshot.catalog[next(iter(stored))].shown.columns) if len(used) == 1 else None
         if linear is None:
             return answer
         (view,) = stored

@@ -139,4 +139,21 @@ class RewrittenView:
         return total.filter(F.col(WEIGHT) != 0)
 
 
-StoredView = AppendedView | RewrittenView
+class ShownView:
+    """A stored view without its hidden columns: rows that differ in those alone become one."""
+
+    def __init__(self, stored: AppendedView | RewrittenView, shown: Definition) -> None:
+        self._stored = stored
+        self._columns = [F.col(quoted(name)) for name in shown.names]
+
+    def signed(self) -> DataFrame:
+        return self._stored.signed().select(*self._columns, WEIGHT)
+
+    def bag(self) -> DataFrame:
+        return self._stored.bag().select(*self._columns)
+
+    def weights(self) -> DataFrame:
+        return self._stored.weights().groupBy(*self._columns).agg(F.sum(WEIGHT).alias(WEIGHT))
+
+
+StoredView = AppendedView | RewrittenView | ShownView

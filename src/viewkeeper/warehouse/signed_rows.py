@@ -5,7 +5,7 @@
 What comes from the driver stays in Arrow and is written without a Spark job; what is in Spark is written by Spark.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from types import NoneType
@@ -33,16 +33,19 @@ class SignedRows:
     tables: list[pa.Table] = field(default_factory=list)
     frames: "list[tuple[int, DataFrame]]" = field(default_factory=list)
 
-    def add(self, state: int, delta: Delta) -> None:
-        """Take one change; BadDelta if it does not fit the view."""
-        frame = frame_in_spark(delta)
-        if frame is not None:
-            self.frames.append((state, frame))
-            return
-        table = delta if isinstance(delta, pa.Table) else table_of_zset(self.view, delta)
-        table = conformed_table(self.view, table)
-        if table.num_rows:
-            self.tables.append(table.append_column(_state_field(), pa.repeat(pa.scalar(state), table.num_rows)))
+    def add(self, changes: Iterable[tuple[int, Delta]]) -> None:
+        """Take changes, each with its state, in order; BadDelta if one does not fit the view."""
+        small = _SmallChanges(self.view)
+        for state, delta in changes:
+            frame = frame_in_spark(delta)
+            if frame is not None:
+                self.frames.append((state, frame))
+            elif isinstance(delta, pa.Table):
+                table = conformed_table(self.view, delta)
+                self.tables.append(table.append_column(_state_field(), pa.repeat(pa.scalar(state), table.num_rows)))
+            else:
+                small.add(state, delta)
+        self.tables = [table for table in (*self.tables, small.table()) if table.num_rows]
 
     def extend(self, later: "SignedRows") -> None:
         """Take the changes of later states."""
@@ -89,18 +92,38 @@ def frame_in_spark(rows: Any) -> "DataFrame | None":
 # --- from any form to the columns of the view ---
 
 
+class _SmallChanges:
+    """Z-sets on the driver: thousands of small ones become one table."""
+
+    def __init__(self, view: Definition) -> None:
+        self._view = view
+        self._rows: list[tuple[Any, ...]] = []
+        self._weights: list[int] = []
+        self._states: list[int] = []
+
+    def add(self, state: int, zset: Any) -> None:
+        check_names(self._view.name, self._view.columns, zset.columns)
+        before = len(self._rows)
+        for row, weight in zset.weights():
+            self._rows.append(row)
+            self._weights.append(weight)
+        self._states += [state] * (len(self._rows) - before)
+
+    def table(self) -> pa.Table:
+        """The rows with their weights and states, typed as the view's columns."""
+        values = list(zip(*self._rows, strict=True)) if self._rows else [()] * len(self._view.columns)
+        schema = arrow_schema(self._view.columns, signed=False)
+        arrays = [_array(self._view, field, column) for field, column in zip(schema, values, strict=True)]
+        arrays = [canonical_floats(array) for array in arrays]
+        arrays += [pa.array(self._weights, pa.int64()), pa.array(self._states, pa.int64())]
+        return pa.Table.from_arrays(arrays, schema=schema.append(_weight_field()).append(_state_field()))
+
+
 def table_of_zset(view: Definition, zset: Any) -> pa.Table:
     """The rows of a Z-set with their weights, typed as the view's columns."""
-    check_names(view.name, view.columns, zset.columns)
-    rows: list[tuple[Any, ...]] = []
-    weights: list[int] = []
-    for row, weight in zset.weights():
-        rows.append(row)
-        weights.append(weight)
-    values = list(zip(*rows, strict=True)) if rows else [()] * len(view.columns)
-    schema = arrow_schema(view.columns, signed=False)
-    arrays = [_array(view, field, column) for field, column in zip(schema, values, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=schema).append_column(_weight_field(), pa.array(weights, pa.int64()))
+    rows = _SmallChanges(view)
+    rows.add(0, zset)
+    return rows.table().drop_columns([STATE])
 
 
 def _array(view: Definition, field: pa.Field, values: Sequence[Any]) -> pa.Array:

@@ -19,7 +19,7 @@ from viewkeeper.warehouse.tables import Tables
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from viewkeeper.warehouse.reading import StoredView
+    from viewkeeper.warehouse.reading import AppendedView, RewrittenView, StoredView
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,13 @@ class Snapshot:
 
     def stored(self, view: str, state: int | None = None) -> "StoredView":
         """The same in any of its forms."""
+        from viewkeeper.warehouse.reading import ShownView
+
+        definition, stored = self._view(view), self.with_hidden(view, state)
+        return stored if definition.shown == definition else ShownView(stored, definition.shown)
+
+    def with_hidden(self, view: str, state: int | None = None) -> "AppendedView | RewrittenView":
+        """The same with the columns that are stored and not shown."""
         from viewkeeper.warehouse.reading import AppendedView, RewrittenView
 
         if self._pin is not None:

@@ -130,7 +130,7 @@ class Warehouse:
         path = target_folder(self._files.store, target)
         with self.snapshot() as snapshot:
             rows = snapshot.read(view, state)
-            return publish(snapshot.catalog[view], rows, snapshot.commit, path)
+            return publish(snapshot.catalog[view].shown, rows, snapshot.commit, path)
 
     # --- reading ---
 
