@@ -9,16 +9,23 @@ with Warehouse.open("lake") as wh:
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.errors import NotAWarehouse, UsageError
+from viewkeeper.mediator.mediator import Mediator
+from viewkeeper.messages import Vector
+from viewkeeper.sources.base import Finding
 from viewkeeper.warehouse.catalog import Catalogs, find
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.commit_log import FORMAT_FILE, CommitLog, create_format, read_format
 from viewkeeper.warehouse.compaction import DEFAULT_POLICY, CompactionPolicy, Housekeeper
 from viewkeeper.warehouse.durations import seconds
+from viewkeeper.warehouse.histories import recording
+from viewkeeper.warehouse.keeper import Audit, Keeper
+from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.session import local_session
 from viewkeeper.warehouse.snapshot import Files, Snapshot, pinned
 from viewkeeper.warehouse.states import State
@@ -37,8 +44,10 @@ if TYPE_CHECKING:
 class Warehouse:
     """The stored views: one writer, any number of readers. Use it as a context manager."""
 
-    def __init__(self, files: Files, writer: Writer | None, identity: str, keeper: Housekeeper | None) -> None:
-        self._files, self._writer, self._identity, self._keeper = files, writer, identity, keeper
+    def __init__(self, files: Files, writer: Writer | None, identity: str, housekeeper: Housekeeper | None) -> None:
+        self._files, self._writer, self._identity, self._housekeeper = files, writer, identity, housekeeper
+        self._kept_by: Keeper | None = None
+        self._running: Mediator | None = None
 
     @classmethod
     def open(
@@ -85,8 +94,10 @@ class Warehouse:
 
     def close(self) -> None:
         """Wait for a compaction that is under way, and let the next writer in."""
-        if self._keeper is not None:
-            self._keeper.close()
+        if self._kept_by is not None:
+            self._kept_by.close()
+        if self._housekeeper is not None:
+            self._housekeeper.close()
         if self._writer is not None:
             self._writer.close()
 
@@ -102,7 +113,7 @@ class Warehouse:
 
     def commit(self, metrics: Mapping[str, Any] | None = None) -> Commit:
         """What a `with` block does to the returned object becomes one atomic commit when the block ends."""
-        return Commit(self._writing(), metrics, self._keeper.look if self._keeper else None)
+        return Commit(self._writing(), metrics, self._housekeeper.look if self._housekeeper else None)
 
     def compact(self, view: str | None = None) -> list[str]:
         """Give views with pending deltas a new base, now; the names of those that had any."""
@@ -131,6 +142,80 @@ class Warehouse:
         with self.snapshot() as snapshot:
             rows = snapshot.read(view, state)
             return publish(snapshot.catalog[view].shown, rows, snapshot.commit, path)
+
+    # --- views over sources ---
+
+    def add_source(
+        self,
+        name: str,
+        url: str,
+        tables: Sequence[str] | None = None,
+        *,
+        keys: Mapping[str, str | Sequence[str]] | None = None,
+        foreign_keys: Sequence[tuple[str, str]] = (),
+        hierarchies: Mapping[str, Sequence[str]] | None = None,
+        install: bool = False,
+    ) -> tuple[str, ...]:
+        """Add a database, lake or folder by its URL; the names of its relations.
+
+        `install` puts in place what capturing its changes needs; without it a missing piece is an error that names it.
+        A password is not stored: see `viewkeeper.sources.urls`.
+        """
+        definition = self._keeper.sources.add(
+            name, url, tables, keys or {}, foreign_keys, hierarchies or {}, install=install
+        )
+        return tuple(definition.relations)
+
+    def remove_source(self, name: str) -> list[str]:
+        """Undo what was installed at a source and forget it; the statements that are left for somebody else to run."""
+        return self._keeper.remove_source(name)
+
+    def doctor(self, name: str) -> list[Finding]:
+        """What is missing or risky at a source, each with the statement that mends it."""
+        return self._keeper.sources.doctor(name)
+
+    def create_view(self, sql: str) -> None:
+        """CREATE MATERIALIZED VIEW name [TBLPROPERTIES (...)] AS SELECT ...: load it, and maintain it from now on."""
+        self._keeper.create_view(sql)
+
+    def drop_view(self, name: str) -> None:
+        """Stop maintaining a view, and drop it."""
+        self._keeper.drop_view(name)
+
+    def catch_up(self, *, history: str | os.PathLike[str] | None = None) -> Vector:
+        """Process everything that the sources have committed up to now; the positions that were reached."""
+        with recording(self._keeper, history) as recorder, self._keeper.maintaining(recorder) as mediator:
+            return mediator.catch_up()
+
+    def run(self, seconds: float | None = None, *, history: str | os.PathLike[str] | None = None) -> None:
+        """Maintain the views until stopped by `stop`, or for so long."""
+        with recording(self._keeper, history) as recorder, self._keeper.maintaining(recorder) as mediator:
+            self._running = mediator
+            try:
+                mediator.run(seconds)
+            finally:
+                self._running = None
+
+    def stop(self) -> None:
+        """End `run`, from another thread or a signal handler."""
+        if self._running is not None:
+            self._running.stop()
+
+    def audit(self, view: str) -> Audit:
+        """Recompute a view from its sources at its own vector, and compare the two as bags."""
+        return self._keeper.audit(view)
+
+    def reload(self, view: str) -> None:
+        """Make a view anew from its sources, as after a TRUNCATE or a lost position."""
+        self._keeper.reload(view)
+
+    @property
+    def _keeper(self) -> Keeper:
+        if self._kept_by is None:
+            writer = self._writing()
+            sources = KnownSources(self._files, self._identity)
+            self._kept_by = Keeper(self._files, writer, self.commit, sources, Engines(self._files.spark))
+        return self._kept_by
 
     # --- reading ---
 

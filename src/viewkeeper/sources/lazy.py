@@ -1,0 +1,92 @@
+"""A source that is opened when it is first needed, and again if that failed: one that is out of reach holds up nobody.
+
+Its relations are those that were registered. If the database has others when it is opened, what is different is told
+where the stream begins, as a disruption.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+
+from viewkeeper.messages import Fetch, Position
+from viewkeeper.sources.base import PATIENCE, Batch, Disruption, Finding, Reading, Source
+from viewkeeper.sql.relation import Relation
+
+
+class LazySource(Source):
+    """Stands for a source that may not be there yet."""
+
+    def __init__(self, name: str, relations: Mapping[str, Relation], open: Callable[[], Source]) -> None:
+        super().__init__()
+        self.name = name
+        self.relations = relations
+        self._open = open
+        self._opening = threading.Lock()
+        self._opened: Source | None = None
+
+    def opened(self) -> Source:
+        """The source itself; SourceUnavailable if it cannot be reached."""
+        with self._opening:
+            if self._opened is None:
+                self._opened = self._open()
+            return self._opened
+
+    def doctor(self) -> list[Finding]:
+        return self.opened().doctor()
+
+    def install(self) -> None:
+        self.opened().install()
+
+    def remove(self) -> list[str]:
+        return self.opened().remove()
+
+    def end(self) -> Position:
+        return self.opened().end()
+
+    def transactions(self, after: Position | None, stop: threading.Event) -> Iterator[Batch]:
+        source = self.opened()
+        changed = [
+            Disruption(name, after or "", reason)
+            for name, relation in self.relations.items()
+            if (reason := difference(relation, source.relations.get(name)))
+        ]
+        if changed:
+            yield Batch(changed, after or "")
+        yield from source.transactions(after, stop)
+
+    def reading(self, fetches: Sequence[Fetch]) -> AbstractContextManager[Reading]:
+        return self.opened().reading(fetches)
+
+    def acknowledge(self, position: Position) -> None:
+        self.opened().acknowledge(position)
+
+    def retained(self) -> int | None:
+        return self.opened().retained()
+
+    def close(self) -> None:
+        with self._opening:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+
+    def stream_broke(self, error: Exception) -> None:
+        if self._opened is not None:
+            self._opened.stream_broke(error)
+
+    def wait_for_stream(self, position: Position, patience: float = PATIENCE) -> None:
+        self.opened().wait_for_stream(position, patience)
+
+
+def difference(registered: Relation, found: Relation | None) -> str:
+    """What has become of a relation since it was registered; '' if nothing has."""
+    if found is None:
+        return "the table is gone"
+    then = dict(zip(registered.columns, registered.types, strict=True))
+    now = dict(zip(found.columns, found.types, strict=True))
+    if gone := [column for column in then if column not in now]:
+        return f"the column {', '.join(gone)} is gone"
+    if altered := [f"{column} is {now[column]} and was {type}" for column, type in then.items() if now[column] != type]:
+        return f"the column {', '.join(altered)}"
+    if registered.columns != found.columns:
+        return f"its columns are now {', '.join(found.columns)}"
+    return ""

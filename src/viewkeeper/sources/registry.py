@@ -1,0 +1,56 @@
+"""Every kind of source, by the scheme of its URL. What a kind needs is imported when one is opened."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from viewkeeper.errors import BadSourceUrl, SourceUnfit
+from viewkeeper.sources.base import Request, Source
+
+SparkSession = Any
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Where a kind of source lives, what it is called, and the extra of the package that brings its driver."""
+
+    module: str
+    name: str
+    extra: str | None = None
+    reads_with_spark: bool = False
+
+
+KINDS = {
+    "sqlite": Kind("sqlite.source", "SqliteSource"),
+    "postgresql": Kind("postgres.source", "PostgresSource", "postgres"),
+    "postgres": Kind("postgres.source", "PostgresSource", "postgres"),
+    "mysql": Kind("mysql.source", "MySqlSource", "mysql"),
+    "mariadb": Kind("mysql.source", "MySqlSource", "mysql"),
+    "files": Kind("files.source", "FilesSource", reads_with_spark=True),
+    "delta": Kind("delta.source", "DeltaSource", reads_with_spark=True),
+}
+
+
+def open_source(request: Request, spark: Callable[[], SparkSession], workspace: Path) -> Source:
+    """The source of a URL; `workspace` is a folder in which it may keep copies, if its kind needs them."""
+    scheme = urlsplit(request.url).scheme
+    kind = KINDS.get(scheme)
+    if kind is None:
+        raise BadSourceUrl(
+            f"source {request.name}: there is no kind of source {scheme or 'without a scheme'!r}",
+            f"a URL begins with one of {', '.join(f'{known}://' for known in KINDS)}",
+        )
+    try:
+        made = getattr(import_module(f"viewkeeper.sources.{kind.module}"), kind.name)
+    except ModuleNotFoundError as error:
+        if kind.extra is None:
+            raise
+        raise SourceUnfit(
+            f"source {request.name}: the driver for {scheme} is not installed ({error.name})",
+            f"pip install 'viewkeeper[{kind.extra}]'",
+        ) from None
+    source: Source = made(request, spark, workspace) if kind.reads_with_spark else made(request)
+    return source

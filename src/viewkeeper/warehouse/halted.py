@@ -1,0 +1,60 @@
+"""Views that are not maintained any more, and why: `_viewkeeper/halted/VIEW.json`.
+
+Their rows stay as they are, at the state that they had; `reload` makes them anew.
+"""
+
+from dataclasses import dataclass
+
+from viewkeeper.clock import now
+from viewkeeper.errors import DamagedWarehouse
+from viewkeeper.warehouse.commit_log import HOME
+from viewkeeper.warehouse.record import seal, unseal
+from viewkeeper.warehouse.store import LocalStore
+
+HALTED = f"{HOME}/halted"
+
+
+@dataclass(frozen=True)
+class Halt:
+    """Why and when a view was halted, and the last state that it is right at."""
+
+    view: str
+    reason: str
+    state: int
+    time: str
+
+
+class Halts:
+    """The halted views of one warehouse."""
+
+    def __init__(self, store: LocalStore) -> None:
+        self._store = store
+
+    def all(self) -> dict[str, Halt]:
+        halts = {}
+        for file in sorted(self._store.names(HALTED)):
+            if file.endswith(".json"):
+                halt = self._read(file)
+                halts[halt.view] = halt
+        return halts
+
+    def add(self, view: str, folder: str, reason: str, state: int) -> None:
+        told = {"view": view, "reason": reason, "state": state, "time": now().isoformat()}
+        self._store.write(_file(folder), seal(told))
+
+    def remove(self, folder: str) -> None:
+        self._store.delete(_file(folder))
+
+    def _read(self, file: str) -> Halt:
+        try:
+            told = unseal(self._store.read(f"{HALTED}/{file}"))
+            return Halt(told["view"], told["reason"], told["state"], told["time"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise DamagedWarehouse(
+                f"{self._store.path(HALTED) / file} is damaged: {error}", "delete it, and reload the view"
+            ) from error
+
+
+def _file(folder: str) -> str:
+    """Views have odd names, their folders do not."""
+    return f"{HALTED}/{folder.rpartition('/')[2]}.json"

@@ -1,0 +1,111 @@
+"""The history of a run, as `check` reads it: what was delivered, and every state that the views had.
+
+    wh.run(seconds=30, history="run.json")              one view
+    wh.run(seconds=30, history="run-{view}.json")       a file for each view
+
+It is kept in memory until the end, with the whole content of every state: for tests and for study, not for large views.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.checker.history import History, State
+from viewkeeper.errors import UsageError
+from viewkeeper.mediator.alignment import GroupChange
+from viewkeeper.mediator.group import GroupPlan, Recorder
+from viewkeeper.messages import Transaction
+from viewkeeper.sql.view import View
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.keeper import Keeper
+
+PLACE = "{view}"
+
+
+@dataclass
+class _Recorded:
+    """One group."""
+
+    plan: GroupPlan
+    relations: dict[str, MemoryZSet]
+    vector: dict[str, str]
+    deliveries: list[Transaction] = field(default_factory=list)
+    contents: dict[str, MemoryZSet] = field(default_factory=dict)
+    states: dict[str, list[State]] = field(default_factory=dict)
+
+
+class HistoryRecorder:
+    """Records groups, from their vectors at the start."""
+
+    def __init__(self, keeper: "Keeper", plans: Sequence[GroupPlan]) -> None:
+        self._groups: dict[str, _Recorded] = {}
+        for plan in plans:
+            relations = {name: _memory(rows) for name, rows in keeper.relations_at(plan).items()}
+            group = self._groups[plan.name] = _Recorded(plan, relations, dict(plan.vector))
+            for how in plan.views:
+                name = how.view.name
+                group.contents[name] = _memory(keeper.stored(name))
+                group.states[name] = [self._state(group, how.view)]
+
+    def delivered(self, group: str, transaction: Transaction) -> None:
+        self._groups[group].deliveries.append(transaction)
+
+    def installed(self, group: str, changes: Sequence[GroupChange]) -> None:
+        recorded = self._groups[group]
+        for change in changes:
+            recorded.vector.update(change.vector)
+            for how in recorded.plan.views:
+                name = how.view.name
+                for delta in change.deltas.get(name, ()):
+                    recorded.contents[name] = recorded.contents[name] + _memory(delta)
+                recorded.states[name].append(self._state(recorded, how.view))
+
+    @staticmethod
+    def _state(group: _Recorded, view: View) -> State:
+        return State(group.contents[view.name].keep(view.columns), dict(group.vector))
+
+    def histories(self) -> Iterator[tuple[str, History]]:
+        """The history of each view."""
+        for group in self._groups.values():
+            for how in group.plan.views:
+                meta = {"algorithm": how.algorithm, "group": group.plan.name}
+                yield (
+                    how.view.name,
+                    History.of(how.view, group.relations, group.deliveries, group.states[how.view.name], meta),
+                )
+
+
+def _memory(zset: object) -> MemoryZSet:
+    return MemoryZSet(zset.columns, zset.weights())  # type: ignore[attr-defined]
+
+
+@contextmanager
+def recording(
+    keeper: "Keeper", path: str | os.PathLike[str] | None
+) -> Iterator[Callable[[list[GroupPlan]], Recorder | None]]:
+    """What makes a recorder for the groups of a run; the files are written when the block ends, however it ends."""
+    if path is None:
+        yield lambda _: None
+        return
+    made: list[HistoryRecorder] = []
+
+    def recorder(plans: list[GroupPlan]) -> HistoryRecorder:
+        views = [how.view.name for plan in plans for how in plan.views]
+        if len(views) > 1 and PLACE not in str(path):
+            raise UsageError(
+                f"there are {len(views)} views, and each has a history of its own",
+                f"write {PLACE} into the name of the file, as in history-{PLACE}.json",
+            )
+        made.append(HistoryRecorder(keeper, plans))
+        return made[0]
+
+    try:
+        yield recorder
+    finally:
+        for one in made:
+            for view, history in one.histories():
+                history.save(str(path).replace(PLACE, view))

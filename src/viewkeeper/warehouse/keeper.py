@@ -1,0 +1,299 @@
+"""The live side of a warehouse: sources are added, views over them created, kept fresh, audited and dropped.
+
+    load        the relations at a vector, the view computed over them, committed as the first state at that vector
+    catch up    the mediator processes what the sources have committed behind the vector of each group
+    audit       the relations at the view's own vector, the view computed over them, compared with what is stored
+    reload      the same, and what is different becomes a new state
+
+All four rest on `mediator/base_image.py`: relations as they were at a vector, while everyone writes.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from viewkeeper.algebra.adaptive import Engines
+from viewkeeper.algebra.joins import JoinPlan
+from viewkeeper.algorithms.registry import Transactions
+from viewkeeper.errors import DefinitionError, UsageError
+from viewkeeper.mediator.base_image import image_at
+from viewkeeper.mediator.choice import choose, promised
+from viewkeeper.mediator.group import GroupPlan, Recorder
+from viewkeeper.mediator.maintained import Maintenance
+from viewkeeper.mediator.mediator import Mediator
+from viewkeeper.messages import Position, Vector
+from viewkeeper.sql.parse import parse_view
+from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.view import View
+from viewkeeper.warehouse.catalog import Definition, find
+from viewkeeper.warehouse.collected import CollectedRows
+from viewkeeper.warehouse.columns import HIDDEN
+from viewkeeper.warehouse.commit import Commit
+from viewkeeper.warehouse.halted import Halts
+from viewkeeper.warehouse.known_sources import KnownSources
+from viewkeeper.warehouse.parquet_files import STAGING
+from viewkeeper.warehouse.snapshot import Files
+from viewkeeper.warehouse.stored_states import StoredStates
+from viewkeeper.warehouse.writer import Writer
+
+SQL, ALGORITHM, LEVEL = "sql", "algorithm", "level"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A view that is maintained: how, and in which group."""
+
+    how: Maintenance
+    group: str
+
+
+class Keeper:
+    """Maintains the views of one warehouse."""
+
+    def __init__(
+        self, files: Files, writer: Writer, commit: Callable[[], Commit], sources: KnownSources, engines: Engines
+    ) -> None:
+        self._files = files
+        self._writer = writer
+        self._commit = commit
+        self.sources = sources
+        self._engines = engines
+        self._halts = Halts(files.store)
+        self._store = StoredStates(files, commit, engines)
+        self._busy = threading.Lock()
+
+    # --- what is kept ---
+
+    def kept(self) -> dict[str, Kept]:
+        """Every view that was created over sources."""
+        relations = self.sources.relations()
+        return {
+            name: Kept(self._how(parse_view(view.properties[SQL], relations)), view.group)
+            for name, view in self._writer.catalog.items()
+            if SQL in view.properties
+        }
+
+    def _how(self, view: View) -> Maintenance:
+        spanning = [name for name in view.sources if self.sources.definition(name).global_transactions]
+        return choose(view, Transactions.GLOBAL if len(spanning) > 1 else Transactions.LOCAL)
+
+    def _plans(self) -> list[GroupPlan]:
+        """The groups with the views that are not halted, each at the vector of its last commit."""
+        halted = self._halts.all()
+        groups: dict[str, list[Maintenance]] = {}
+        for name, view in self.kept().items():
+            if name not in halted:
+                groups.setdefault(view.group, []).append(view.how)
+        record = self._writer.last
+        return [GroupPlan(group, tuple(views), record.groups[group].vector) for group, views in groups.items()]
+
+    # --- creating and dropping ---
+
+    def create_view(self, sql: str) -> Definition:
+        """Parse, choose an algorithm, load, and commit the first state."""
+        with self._alone():
+            view = parse_view(sql, self.sources.relations())
+            if not sql.lstrip().lower().startswith("create"):
+                raise DefinitionError("the view has no name", "write CREATE MATERIALIZED VIEW name AS SELECT ...")
+            how = self._how(view)
+            group = self._group_for(view, how)
+            there = self._writer.last.groups.get(group)
+            vector = {name: place for name, place in (there.vector if there else {}).items() if name in view.sources}
+            with self._content(how, vector) as (rows, at), self._commit() as commit:
+                return self._create(commit, how, group, rows, at)
+
+    def _create(
+        self, commit: Commit, how: Maintenance, group: str, rows: Any, at: Mapping[str, Position]
+    ) -> Definition:
+        if there := self._writer.last.groups.get(group):
+            if new := {name: place for name, place in at.items() if there.vector.get(name) != place}:
+                commit.state(group, new)
+            at = {**there.vector, **new}
+        columns = [(column.name, column.expression.type) for column in how.stored.output]
+        properties = dict(how.view.properties)
+        return commit.create(
+            how.view.name,
+            [column for column in columns if not column[0].startswith(HIDDEN)],
+            hidden={name: type for name, type in columns if name.startswith(HIDDEN)},
+            rows=rows,
+            group=group,
+            vector=at,
+            retention=properties.get("retention"),
+            properties={SQL: how.view.sql, ALGORITHM: how.algorithm, LEVEL: str(promised(how)), **properties},
+        )
+
+    def _group_for(self, view: View, how: Maintenance) -> str:
+        """The group that the view asks for; else one that shares a source and is maintained alike; else a new one."""
+        kept = self.kept()
+        asked = dict(view.properties).get("group")
+        if asked is not None:
+            others = {one.how.algorithm for one in kept.values() if one.group == asked}
+            if others - {how.algorithm}:
+                raise DefinitionError(
+                    f"the views of group {asked} are maintained by {', '.join(others)}, and {view.name} by "
+                    f"{how.algorithm}",
+                    "give it a group of its own, or the same algorithm",
+                )
+            return asked
+        alike = {
+            one.group
+            for one in kept.values()
+            if (one.how.algorithm, one.how.options) == (how.algorithm, how.options)
+            and set(one.how.view.sources) & set(view.sources)
+            and "group" not in dict(one.how.view.properties)
+        }
+        # Two groups have two vectors, and stay two: a view that would connect them has a group of its own.
+        return alike.pop() if len(alike) == 1 else view.name
+
+    def drop_view(self, name: str) -> None:
+        with self._alone():
+            definition = find(self._writer.catalog, name)
+            with self._commit() as commit:
+                commit.drop(name)
+            self._halts.remove(definition.folder)
+
+    def remove_source(self, name: str) -> list[str]:
+        """Undo what was installed at a source; refused while views are over it."""
+        with self._alone():
+            using = sorted(view for view, one in self.kept().items() if name in one.how.view.sources)
+            if using:
+                raise UsageError(f"source {name} is in use by {', '.join(using)}", "drop those views first")
+            return self.sources.remove(name)
+
+    # --- computing a view from its sources ---
+
+    @contextmanager
+    def _content(
+        self, how: Maintenance, vector: Vector, *, shown: bool = False
+    ) -> Iterator[tuple[Any, dict[str, Position]]]:
+        """The rows of a view at a vector, as they are stored or as they are shown, and the vector."""
+        sources = {name: self.sources.source(name) for name in how.view.sources}
+        with self._writer.staging() as folder:
+
+            def collect(relation: Relation) -> CollectedRows:
+                return CollectedRows(relation, self._engines, self._files.store, f"{STAGING}/{folder}")
+
+            contents, at = image_at(sources, how.view.relations, vector, collect)
+            parts = None if shown else how.parts
+            for source, views in (parts.local_views if parts else {}).items():
+                for local in views:
+                    contents[f"{source}.{local.name}"] = JoinPlan(local).evaluate(contents)
+            yield JoinPlan(how.view if shown else how.stored).evaluate(contents), at
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One thing at a time: a group cannot be maintained while its views change under it."""
+        if not self._busy.acquire(blocking=False):
+            raise UsageError("the warehouse is being maintained", "wait until it is done, or stop it first")
+        try:
+            yield
+        finally:
+            self._busy.release()
+
+    # --- keeping fresh ---
+
+    @contextmanager
+    def maintaining(
+        self, recorder: Callable[[list[GroupPlan]], Recorder | None] = lambda _: None
+    ) -> Iterator[Mediator]:
+        """A mediator over all groups that have views to maintain."""
+        with self._alone():
+            plans = self._plans()
+            sources = {
+                name: self.sources.source(name)
+                for name in dict.fromkeys(name for plan in plans for how in plan.views for name in how.view.sources)
+            }
+            made = recorder(plans)
+            with Mediator(sources, plans, self._engines.zset, self._store, made) as mediator:
+                yield mediator
+
+    def relations_at(self, plan: GroupPlan) -> dict[str, Any]:
+        """The relations of a group at its vector."""
+        relations = {name: one for how in plan.views for name, one in how.view.relations.items()}
+        sources = {one.source: self.sources.source(one.source) for one in relations.values()}
+        with self._writer.staging() as folder:
+            contents, _ = image_at(
+                sources,
+                relations,
+                plan.vector,
+                lambda relation: CollectedRows(relation, self._engines, self._files.store, f"{STAGING}/{folder}"),
+            )
+            return contents
+
+    def stored(self, name: str) -> Any:
+        """A view as it is stored at the last commit, hidden columns included."""
+        return self._store.read(name)
+
+    # --- audit and reload ---
+
+    def audit(self, name: str) -> "Audit":
+        """Compute a view from its sources at its own vector, and compare it with what is stored."""
+        with self._alone():
+            view = self._find(name)
+            group = self._writer.last.groups[view.group]
+            with self._content(view.how, group.vector, shown=True) as (expected, _):
+                stored = self._store.read(name).keep(view.how.view.columns)
+                difference = expected - stored
+                rows = stored.size()
+                wrong = [] if difference.is_empty() else list(difference.weights())
+        missing = tuple((row, weight) for row, weight in wrong if weight > 0)
+        extra = tuple((row, -weight) for row, weight in wrong if weight < 0)
+        return Audit(name, group.last, dict(group.vector), rows, missing, extra)
+
+    def reload(self, name: str) -> None:
+        """Make a view anew from its sources; what is different becomes a new state. This also ends a halt."""
+        with self._alone():
+            view = self._find(name)
+            for source in view.how.view.sources:
+                self.sources.refresh(source)
+            view = self._find(name)
+            definition = find(self._writer.catalog, name)
+            vector = self._vector_of_others(name, view.group)
+            with self._content(view.how, vector) as (rows, at):
+                stored = tuple((column.name, column.expression.type) for column in view.how.stored.output)
+                with self._commit() as commit:
+                    if stored == definition.columns:
+                        commit.state(view.group, at, {name: rows - self._store.read(name)})
+                    else:
+                        commit.drop(name)
+                        self._create(commit, view.how, view.group, rows, at)
+            self._halts.remove(definition.folder)
+
+    def _vector_of_others(self, name: str, group: str) -> dict[str, Position]:
+        """The positions that other views of the group are at; a source that none of them needs can be read as it is."""
+        plan = next((plan for plan in self._plans() if plan.name == group), None)
+        if plan is None:
+            return {}
+        needed = {source for how in plan.views if how.view.name != name for source in how.view.sources}
+        return {source: place for source, place in plan.vector.items() if source in needed}
+
+    def _find(self, name: str) -> Kept:
+        kept = self.kept()
+        if name not in kept:
+            find(self._writer.catalog, name)
+            raise UsageError(f"view {name} is not maintained from sources", "it was loaded by a commit of its own")
+        return kept[name]
+
+    def close(self) -> None:
+        self.sources.close()
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A view compared with its recomputation, as bags, at the view's own vector."""
+
+    view: str
+    state: int
+    vector: Vector
+    rows: int
+    """distinct rows that were compared"""
+    missing: tuple[tuple[tuple[Any, ...], int], ...]
+    """rows that should be there, with how often"""
+    extra: tuple[tuple[tuple[Any, ...], int], ...]
+    """rows that should not"""
+
+    @property
+    def clean(self) -> bool:
+        return not self.missing and not self.extra

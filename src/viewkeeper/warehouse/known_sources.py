@@ -1,0 +1,163 @@
+"""The sources of a warehouse: added, opened when needed, removed."""
+
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from viewkeeper.errors import DefinitionError, SourceError, SourceUnfit, UnknownName
+from viewkeeper.sources.base import Finding, Request, Source
+from viewkeeper.sources.lazy import LazySource
+from viewkeeper.sources.registry import open_source
+from viewkeeper.sources.urls import resolved, shown
+from viewkeeper.sql.relation import Relation
+from viewkeeper.warehouse.snapshot import Files
+from viewkeeper.warehouse.source_files import WORKSPACES, SourceDefinition, SourceFiles
+
+_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+
+
+class KnownSources:
+    """What has been added, and the connections that are open."""
+
+    def __init__(self, files: Files, identity: str) -> None:
+        self._files = files
+        self._identity = identity
+        self._definitions = SourceFiles(files.store)
+        self._open: dict[str, LazySource] = {}
+        self._urls: dict[str, str] = {}
+
+    def definitions(self) -> dict[str, SourceDefinition]:
+        return self._definitions.all()
+
+    def definition(self, name: str) -> SourceDefinition:
+        known = self.definitions()
+        if name not in known:
+            raise UnknownName(
+                f"the warehouse has no source {name!r}", f"it has: {', '.join(sorted(known)) or 'none yet'}"
+            )
+        return known[name]
+
+    def relations(self) -> dict[str, Relation]:
+        """Every relation of every source, by full name."""
+        return {name: one for definition in self.definitions().values() for name, one in definition.relations.items()}
+
+    # --- adding and removing ---
+
+    def add(
+        self,
+        name: str,
+        url: str,
+        tables: Sequence[str] | None,
+        keys: Mapping[str, str | Sequence[str]],
+        foreign_keys: Sequence[tuple[str, str]],
+        hierarchies: Mapping[str, Sequence[str]],
+        *,
+        install: bool,
+    ) -> SourceDefinition:
+        """Connect, check what capture needs (or put it in place), and remember the source."""
+        if not _NAME.fullmatch(name):
+            raise DefinitionError(
+                f"a source cannot be named {name!r}", "use lower-case letters, digits and _, as in shop or crm_2"
+            )
+        before = self.definitions().get(name)
+        if before is not None and shown(url) != before.url:
+            raise DefinitionError(
+                f"there is a source {name!r} already, at {before.url}", "remove it first, or choose another name"
+            )
+        if before is not None and tables is not None and before.tables is not None:
+            # Added again: with more tables, or to give the password for this session.
+            tables = list(dict.fromkeys((*before.tables, *tables)))
+        request = Request(
+            name,
+            resolved(name, url, os.environ),
+            self._identity,
+            None if tables is None else tuple(tables),
+            {table: (key,) if isinstance(key, str) else tuple(key) for table, key in keys.items()},
+        )
+        source = self._opened(request)
+        try:
+            if install:
+                source.install()
+            self._refuse_unfit(name, source)
+            definition = SourceDefinition(
+                name,
+                shown(url),
+                request.tables,
+                request.keys,
+                dict(source.relations),
+                install or (before is not None and before.installed),
+                source.global_transactions,
+                tuple(foreign_keys),
+                {table: tuple(levels) for table, levels in hierarchies.items()},
+            )
+            self._definitions.write(definition)
+        finally:
+            source.close()
+        self._urls[name] = url
+        self._forget(name)
+        return definition
+
+    @staticmethod
+    def _refuse_unfit(name: str, source: Source) -> None:
+        fatal = [finding for finding in source.doctor() if finding.fatal]
+        if fatal:
+            raise SourceUnfit(
+                f"source {name} is not ready: " + "; ".join(finding.what for finding in fatal),
+                "add it with install=True, or run:\n    "
+                + "\n    ".join(dict.fromkeys(finding.mend for finding in fatal)),
+            )
+
+    def remove(self, name: str) -> list[str]:
+        """Take down what was put in place for capture, and forget the source; what somebody else has to run."""
+        definition = self.definition(name)
+        left = self.source(name).remove() if definition.installed else []
+        self._forget(name)
+        self._definitions.remove(name)
+        shutil.rmtree(self._files.store.path(f"{WORKSPACES}/{name}"), ignore_errors=True)
+        return left
+
+    def refresh(self, name: str) -> SourceDefinition:
+        """Look at the source again: its relations as they are now, and what capture needs put in place again."""
+        definition = self.definition(name)
+        source = self.source(name).opened()
+        if definition.installed:
+            source.install()
+        self._refuse_unfit(name, source)
+        definition = replace(definition, relations=dict(source.relations))
+        self._definitions.write(definition)
+        self._forget(name)
+        return definition
+
+    def doctor(self, name: str) -> list[Finding]:
+        return self.source(name).doctor()
+
+    # --- connections ---
+
+    def source(self, name: str) -> LazySource:
+        """A source, opened when it is first used, and kept."""
+        if name not in self._open:
+            definition = self.definition(name)
+            self._open[name] = LazySource(name, definition.relations, lambda: self._opened(self._request(definition)))
+        return self._open[name]
+
+    def _request(self, definition: SourceDefinition) -> Request:
+        url = resolved(definition.name, self._urls.get(definition.name, definition.url), os.environ)
+        return Request(definition.name, url, self._identity, definition.tables, definition.keys)
+
+    def _opened(self, request: Request) -> Source:
+        workspace = self._files.store.path(f"{WORKSPACES}/{request.name}")
+        return open_source(request, self._files.spark, workspace)
+
+    def _forget(self, name: str) -> None:
+        source = self._open.pop(name, None)
+        if source is not None:
+            source.close()
+
+    def close(self) -> None:
+        for name in tuple(self._open):
+            try:
+                self._forget(name)
+            except SourceError:
+                continue

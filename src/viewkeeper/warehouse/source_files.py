@@ -1,0 +1,99 @@
+"""What is known of each source: `_viewkeeper/sources/NAME.json`. Never a password."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from viewkeeper.errors import DamagedWarehouse
+from viewkeeper.sql.relation import Relation
+from viewkeeper.warehouse.commit_log import HOME
+from viewkeeper.warehouse.record import seal, unseal
+from viewkeeper.warehouse.store import LocalStore
+
+SOURCES = f"{HOME}/sources"
+WORKSPACES = f"{HOME}/workspaces"
+
+
+@dataclass(frozen=True)
+class SourceDefinition:
+    """A source as it was added: how to reach it, and the relations that it had."""
+
+    name: str
+    url: str
+    tables: tuple[str, ...] | None
+    keys: Mapping[str, tuple[str, ...]]
+    relations: Mapping[str, Relation]
+    installed: bool
+    global_transactions: bool
+    foreign_keys: tuple[tuple[str, str], ...] = ()
+    hierarchies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class SourceFiles:
+    """The definitions of one warehouse."""
+
+    def __init__(self, store: LocalStore) -> None:
+        self._store = store
+
+    def all(self) -> dict[str, SourceDefinition]:
+        names = sorted(name for name in self._store.names(SOURCES) if name.endswith(".json"))
+        return {definition.name: definition for definition in map(self._read, names)}
+
+    def write(self, definition: SourceDefinition) -> None:
+        self._store.write(_file(definition.name), seal(_told(definition)))
+
+    def remove(self, name: str) -> None:
+        self._store.delete(_file(name))
+
+    def _read(self, file: str) -> SourceDefinition:
+        try:
+            told = unseal(self._store.read(f"{SOURCES}/{file}"))
+            return SourceDefinition(
+                told["name"],
+                told["url"],
+                None if told["tables"] is None else tuple(told["tables"]),
+                {table: tuple(key) for table, key in told["keys"].items()},
+                {name: _relation(name, one) for name, one in told["relations"].items()},
+                told["installed"],
+                told["global_transactions"],
+                tuple((child, parent) for child, parent in told["foreign_keys"]),
+                {table: tuple(levels) for table, levels in told["hierarchies"].items()},
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise DamagedWarehouse(
+                f"the source {self._store.path(SOURCES) / file} is damaged: {error}",
+                "delete that file and add the source again",
+            ) from error
+
+
+def _file(name: str) -> str:
+    return f"{SOURCES}/{name}.json"
+
+
+def _told(definition: SourceDefinition) -> dict[str, Any]:
+    return {
+        "name": definition.name,
+        "url": definition.url,
+        "tables": definition.tables,
+        "keys": {table: list(key) for table, key in definition.keys.items()},
+        "relations": {
+            name: {
+                "source": relation.source,
+                "columns": relation.columns,
+                "types": relation.types,
+                "key": relation.key,
+            }
+            for name, relation in definition.relations.items()
+        },
+        "installed": definition.installed,
+        "global_transactions": definition.global_transactions,
+        "foreign_keys": definition.foreign_keys,
+        "hierarchies": {table: list(levels) for table, levels in definition.hierarchies.items()},
+    }
+
+
+def _relation(name: str, told: Mapping[str, Any]) -> Relation:
+    key = told["key"]
+    return Relation(
+        name, told["source"], tuple(told["columns"]), tuple(told["types"]), None if key is None else tuple(key)
+    )
