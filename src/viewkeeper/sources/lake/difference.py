@@ -1,0 +1,71 @@
+"""The difference of two contents of a relation, as a signed bag.
+
+    Δ = Σ rows of new files - Σ rows of old files          grouped by all columns, zeros dropped
+
+A file that both contents have is not read: its rows would cancel. What is left is added up in Python if it is small,
+and by Spark if it is not. Deletions come first, so that a row that is replaced keeps its key.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from viewkeeper.algebra.zset import Row
+from viewkeeper.messages import Change
+from viewkeeper.sources.lake.content import Content, DataFile
+from viewkeeper.sources.lake.workshop import Workshop, total
+
+Signed = tuple[Content, int]
+"""A content and the weight of its rows: +1 or -1."""
+
+
+def difference(old: Content, new: Content, workshop: Workshop) -> list[Change]:
+    """What turns the old content into the new one."""
+    before = Counter(map(_identity, old.files))
+    after = Counter(map(_identity, new.files))
+    gone, come = _only(old.files, after), _only(new.files, before)
+    minus, plus = Content(old.relation, gone), Content(new.relation, come)
+    # With nothing to cancel, the result is as large as what is read.
+    if not gone or not come or total((*gone, *come)) <= workshop.small:
+        return netted([(minus, -1), (plus, 1)])
+    from viewkeeper.sources.lake.on_spark import netted_on_spark
+
+    return changes(new.relation.name, netted_on_spark(minus, plus, workshop))
+
+
+def netted(parts: Iterable[Signed]) -> list[Change]:
+    """The sum of contents of one relation, on the driver."""
+    weights: Counter[Row] = Counter()
+    name = ""
+    for content, sign in parts:
+        name = content.relation.name
+        for rows in content.rows(content.relation.columns):
+            if sign > 0:
+                weights.update(rows)
+            else:
+                weights.subtract(rows)
+    return changes(name, weights.items())
+
+
+def changes(relation: str, weights: Iterable[tuple[Row, int]]) -> list[Change]:
+    """Signed rows as changes, deletions first."""
+    made = [Change(relation, row, weight) for row, weight in weights if weight]
+    made.sort(key=lambda change: change.count > 0)
+    return made
+
+
+def _identity(file: DataFile) -> tuple[str, tuple[tuple[str, object], ...]]:
+    return str(file.path), tuple(sorted(file.constants.items()))
+
+
+def _only(
+    files: Sequence[DataFile], others: Counter[tuple[str, tuple[tuple[str, object], ...]]]
+) -> tuple[DataFile, ...]:
+    """The files that the other content does not have, or not as often."""
+    left = Counter(others)
+    only = []
+    for file in files:
+        if left[_identity(file)] > 0:
+            left[_identity(file)] -= 1
+        else:
+            only.append(file)
+    return tuple(only)
