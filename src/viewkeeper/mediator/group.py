@@ -7,9 +7,9 @@ and while that is under way others gather. A commit runs while the sources work 
 """
 
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from viewkeeper.algorithms.update_queue import MakeZSet
@@ -73,6 +73,7 @@ class Group:
     ) -> None:
         self.name = plan.name
         self.vector: dict[str, Position] = dict(plan.vector)
+        self._reached = dict(plan.vector)
         self.failure: ViewkeeperError | None = None
         self.states = 0
         self.commits = 0
@@ -88,7 +89,7 @@ class Group:
         self._alignment = Alignment(how.view.name for how in plan.views)
         self._contents: dict[str, Any] = {}
         self._instant: deque[Callable[[], None]] = deque()
-        self._in_progress: Counter[str] = Counter()
+        self._in_progress: dict[str, set[Position]] = {source: set() for source in sources}
         self.views = {how.view.name: self._maintained(how, sources) for how in plan.views}
 
     def _maintained(self, how: Maintenance, sources: Iterable[str]) -> MaintainedView:
@@ -126,7 +127,7 @@ class Group:
                 self._source_failed(source, channel.feed.failure)
                 continue
             try:
-                progressed |= channel.receive(self._deliver, max(MOST_IN_PROGRESS - self._in_progress[source], 0))
+                progressed |= channel.receive(self._deliver, max(MOST_IN_PROGRESS - len(self._in_progress[source]), 0))
             except SourceError as error:
                 self._source_failed(source, error)
         while self._instant:
@@ -145,7 +146,7 @@ class Group:
 
     def _under_way(self) -> int:
         held = max((view.held for view in self.views.values()), default=0)
-        return sum(self._in_progress.values()) - held
+        return sum(map(len, self._in_progress.values())) - held
 
     def durable(self, source: str) -> Position:
         """Up to here the group needs nothing of a source any more."""
@@ -164,7 +165,7 @@ class Group:
             return
         if not self._concerns(event):
             return
-        self._in_progress[event.source] += 1
+        self._in_progress[event.source].add(event.position)
         traffic = self.channels[event.source].traffic
         traffic.transactions += 1
         traffic.merged += event.merged
@@ -229,8 +230,14 @@ class Group:
             self._contents[view] = held
         return held
 
+    def _forward(self, change: GroupChange) -> GroupChange:
+        """Recompute may reflect a transaction again: a vector does not go back."""
+        ahead = {source: place for source, place in change.vector.items() if place > self._reached[source]}
+        self._reached.update(ahead)
+        return replace(change, vector=ahead)
+
     def _commit(self) -> bool:
-        changes = self._alignment.changes()
+        changes = [self._forward(change) for change in self._alignment.changes()]
         if not changes:
             return False
         if self._recorder is not None:
@@ -244,7 +251,7 @@ class Group:
             for change in part:
                 self.vector.update(change.vector)
                 for transaction in change.transactions:
-                    self._in_progress[transaction.source] -= 1
+                    self._in_progress[transaction.source].discard(transaction.position)
         for view in [view for view, rows in self._contents.items() if not getattr(rows, "in_memory", True)]:
             # On Spark a sum would grow with every state: the stored view is read again instead.
             del self._contents[view]

@@ -1,0 +1,106 @@
+"""A live source in memory: commits from any thread, a stream, readings; and faults on demand."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.errors import SourceUnavailable
+from viewkeeper.messages import Change, Fetch, Position, Transaction, position
+from viewkeeper.sources.base import Batch, Disruption, Finding, Reading, Source
+from viewkeeper.sql.relation import Relation
+
+
+class LiveMemorySource(Source):
+    """Relations under a lock; every commit gets the next position."""
+
+    def __init__(self, name: str, *relations: Relation) -> None:
+        super().__init__()
+        self.name = name
+        self.relations = {relation.name: relation for relation in relations}
+        self.contents = {relation.name: MemoryZSet(relation.columns) for relation in relations}
+        self.acknowledged: Position = ""
+        self.out_of_reach = False
+        self.readings = 0
+        self._events: list[Transaction | Disruption] = []
+        self._changed = threading.Condition()
+
+    def commit(self, *changes: Change, global_id: str | None = None, participants: tuple[str, ...] = ()) -> None:
+        with self._changed:
+            place = position(len(self._events) + 1)
+            for change in changes:
+                rows = self.contents[change.relation]
+                self.contents[change.relation] = rows + MemoryZSet(rows.columns, [(change.row, change.count)])
+            self._events.append(Transaction(self.name, place, changes, global_id, participants))
+            self._changed.notify_all()
+
+    def disrupt(self, relation: str, reason: str) -> None:
+        with self._changed:
+            self._events.append(Disruption(relation, position(len(self._events) + 1), reason))
+            self._changed.notify_all()
+
+    def doctor(self) -> list[Finding]:
+        return []
+
+    def install(self) -> None:
+        pass
+
+    def remove(self) -> list[str]:
+        return []
+
+    def end(self) -> Position:
+        with self._changed:
+            return position(len(self._events))
+
+    def transactions(self, after: Position | None, stop: threading.Event) -> Iterator[Batch]:
+        self.stream_starts(after)
+        seen = int(after or 0)
+        while not stop.is_set():
+            with self._changed:
+                if self.out_of_reach:
+                    raise SourceUnavailable(f"{self.name} is out of reach")
+                self._changed.wait_for(lambda: len(self._events) > seen or self.out_of_reach, timeout=0.01)
+                events: Sequence[Any] = self._events[seen:]
+                seen += len(events)
+            self.passed(position(seen))
+            yield Batch(events, position(seen))
+
+    @contextmanager
+    def reading(self, fetches: Sequence[Fetch]) -> Iterator[Reading]:
+        with self._changed:
+            if self.out_of_reach:
+                raise SourceUnavailable(f"{self.name} is out of reach")
+            self.readings += 1
+            rows = [fetched(fetch, self.contents) for fetch in fetches]
+            place = position(len(self._events))
+        yield Reading(
+            place,
+            tuple(iter([[row for row, count in bag.weights() for _ in range(count)]]) for bag in rows),
+            tuple(() for _ in rows),
+        )
+
+    def acknowledge(self, position: Position) -> None:
+        self.acknowledged = max(self.acknowledged, position)
+
+    def close(self) -> None:
+        pass
+
+
+def fetched(fetch: Fetch, contents: dict[str, MemoryZSet]) -> MemoryZSet:
+    """The rows of a fetch, joined and matched."""
+    rows = MemoryZSet((), [((), 1)])
+    for operand in fetch.operands:
+        named = contents[operand.relation.name].rename(operand.columns)
+        on = tuple(
+            (a, b) if b in operand.columns else (b, a)
+            for a, b in fetch.equal
+            if {a, b} & set(operand.columns) and {a, b} & set(rows.columns)
+        )
+        rows = rows.join(named, on, (), rows.columns + named.columns)
+    if fetch.keys is not None:
+        places = [rows.columns.index(column) for column in fetch.matched]
+        wanted = set(fetch.keys)
+        kept = [(row, n) for row, n in rows.weights() if tuple(row[place] for place in places) in wanted]
+        rows = MemoryZSet(rows.columns, kept)
+    return rows.keep(fetch.columns)
