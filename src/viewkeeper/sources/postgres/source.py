@@ -1,0 +1,156 @@
+"""PostgreSQL as a source.
+
+    postgresql://user:password@host:port/database        postgresql:///database?host=/folder/of/the/socket
+
+The stream comes from a logical slot, a reading from one snapshot. Bare table names are in the default schema of the
+role (`search_path`). A table that is named later is captured from its installation on: `install` returns when no
+transaction is under way that began before, so that a reading afterwards misses nothing.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+
+from viewkeeper.errors import PositionLost, SourceUnfit
+from viewkeeper.messages import Fetch, Position
+from viewkeeper.sources.base import PATIENCE, Batch, Finding, Reading, Request, Source
+from viewkeeper.sources.postgres.catalog import registered
+from viewkeeper.sources.postgres.connections import Connections
+from viewkeeper.sources.postgres.doctor import findings, missing
+from viewkeeper.sources.postgres.installing import install, object_name, remove, stale_tables
+from viewkeeper.sources.postgres.readings import Readings
+from viewkeeper.sources.postgres.snapshots import Retained, lsn_of, parse_lsn, position_of
+from viewkeeper.sources.postgres.stream import Stream, Wishes
+
+_NUDGE_AFTER = 0.05
+"""Seconds after which WAL that nobody has flushed is flushed by us."""
+
+
+class PostgresSource(Source):
+    """One database of a PostgreSQL server, version 13 or later."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__()
+        self.name = request.name
+        self._slot = object_name(request.identity, request.name)
+        self._connections = Connections(request.name, request.url)
+        try:
+            with self._connections.plain() as connection:
+                self._tables = registered(connection, request)
+        except BaseException:
+            self._connections.close()
+            raise
+        self.relations = {table.relation.name: table.relation for table in self._tables.captured.values()}
+        self._retained = Retained()
+        self._wishes = Wishes()
+        self._readings = Readings(
+            self.name,
+            self._connections,
+            self._tables,
+            self._slot,
+            self._retained,
+            reach=lambda lsn: self.wait_for_stream(position_of(lsn)),
+            passed=lambda: lsn_of(self._passed),
+        )
+
+    # --- what is at the server ---
+
+    def doctor(self) -> list[Finding]:
+        with self._connections.plain() as connection:
+            return findings(connection, self._tables, self._slot)
+
+    def install(self) -> None:
+        with self._connections.plain() as connection:
+            install(connection, self._tables, self._slot)
+
+    def remove(self) -> list[str]:
+        with self._connections.plain() as connection:
+            return remove(connection, self._slot)
+
+    def retained(self) -> int | None:
+        with self._connections.plain() as connection:
+            row = connection.execute(
+                "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), restart_lsn)::int8 FROM pg_replication_slots"
+                " WHERE slot_name = %s",
+                (self._slot,),
+            ).fetchone()
+        return None if row is None or row[0] is None else int(row[0])
+
+    # --- the stream ---
+
+    def end(self) -> Position:
+        with self._connections.plain() as connection:
+            row = connection.execute(
+                "SELECT pg_current_wal_insert_lsn()::text, pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn()"
+            ).fetchone()
+        assert row is not None, "a SELECT without FROM has one row"
+        if row[1]:
+            self._nudge()
+        return position_of(parse_lsn(row[0]))
+
+    def transactions(self, after: Position | None, stop: threading.Event) -> Iterator[Batch]:
+        self.stream_starts(after)
+        self._check_slot(after)
+        with self._connections.plain() as connection:
+            stale = stale_tables(connection, self._tables, self._slot)
+        stream = Stream(self.name, self._connections, self._tables, self._slot, self._retained, self._wishes, stale)
+        yield from stream.batches(lsn_of(after or ""), stop, self.passed)
+
+    def _check_slot(self, after: Position | None) -> None:
+        """PositionLost unless the slot still has what lies behind `after`, SourceUnfit unless all is in place."""
+        with self._connections.plain() as connection:
+            slot = connection.execute(
+                "SELECT wal_status, confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = %s",
+                (self._slot,),
+            ).fetchone()
+            lacking = missing(connection, self._tables, self._slot)
+        if slot is not None and slot[0] == "lost":
+            raise PositionLost(
+                f"the slot {self._slot} of {self.name} has lost WAL that it needed",
+                "install the source again and reload the views over it; a larger max_slot_wal_keep_size keeps more",
+            )
+        if after is not None and (slot is None or parse_lsn(slot[1]) > lsn_of(after)):
+            raise PositionLost(
+                f"{self.name} no longer has the changes behind {after}: "
+                + (f"the slot {self._slot} begins at {slot[1]}" if slot else f"the slot {self._slot} is gone"),
+                "install the source again and reload the views over it",
+            )
+        if lacking:
+            raise SourceUnfit(
+                f"{self.name} cannot be captured: " + "; ".join(finding.what for finding in lacking),
+                "install it, or run: " + "; ".join(finding.mend for finding in lacking),
+            )
+
+    def acknowledge(self, position: Position) -> None:
+        self._wishes.stored = max(self._wishes.stored, lsn_of(position))
+        self._wishes.bell.ring()
+
+    def wait_for_stream(self, position: Position, patience: float = PATIENCE) -> None:
+        self._wishes.reach = max(self._wishes.reach, lsn_of(position))
+        self._wishes.bell.ring()
+        with self._progress:
+            self._progress.wait_for(
+                lambda: self._passed >= position or self._broken is not None, timeout=min(_NUDGE_AFTER, patience)
+            )
+            late = self._passed < position and self._broken is None
+        if late:
+            self._nudge()
+        super().wait_for_stream(position, patience)
+
+    def _nudge(self) -> None:
+        """Have the server flush its WAL: only what is flushed is streamed.
+
+        The WAL of an asynchronous commit, or of a transaction that is under way, may be written and stay unflushed on
+        an idle server. A commit of our own, which writes to no table, flushes everything before it.
+        """
+        with self._connections.plain() as connection:
+            connection.execute("SELECT pg_logical_emit_message(true, 'viewkeeper', '')")
+
+    # --- readings ---
+
+    def reading(self, fetches: Sequence[Fetch]) -> AbstractContextManager[Reading]:
+        return self._readings.reading(fetches)
+
+    def close(self) -> None:
+        self._connections.close()
+        self._wishes.bell.close()

@@ -1,0 +1,150 @@
+"""The stream of a source: a slot is followed, transactions are kept for readings, acknowledgements go back.
+
+    each second     a look at the catalog, and a fresh snapshot
+
+The look finds what the stream does not tell: a dropped table, one taken out of the publication, one that was altered
+and not changed since. The snapshot lets go of transactions that every reading shows from now on.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from viewkeeper.clock import monotonic
+from viewkeeper.messages import Position, Transaction
+from viewkeeper.sources.base import Batch, Disruption
+from viewkeeper.sources.postgres.assembly import Assembler
+from viewkeeper.sources.postgres.bell import Bell
+from viewkeeper.sources.postgres.catalog import Table, Tables
+from viewkeeper.sources.postgres.connections import Connections
+from viewkeeper.sources.postgres.replication_link import ReplicationLink
+from viewkeeper.sources.postgres.snapshots import Retained, Streamed, position_of
+from viewkeeper.sources.postgres.watch import alterations, look
+
+_MOST = 1000
+"""Events in one batch, about."""
+_LOOK_EVERY = 1.0
+_TELL_EVERY = 0.25
+"""Seconds between two batches without events, if nobody waits for one."""
+_PAUSE = 0.2
+_PAUSE_IF_AWAITED = 0.005
+
+
+@dataclass
+class Wishes:
+    """What other threads ask of the running stream: set it, then ring."""
+
+    reach: int = 0
+    """the place that a reading waits for"""
+    stored: int = 0
+    """the place up to which everything is stored durably"""
+    bell: Bell = field(default_factory=Bell)
+
+
+class Stream:
+    """One run through a slot. `stale` are tables that were altered while nobody followed, and how."""
+
+    def __init__(
+        self,
+        source: str,
+        connections: Connections,
+        tables: Tables,
+        slot: str,
+        retained: Retained,
+        wishes: Wishes,
+        stale: Mapping[int, str],
+    ) -> None:
+        self._source, self._connections, self._tables, self._slot = source, connections, tables, slot
+        self._retained, self._wishes = retained, wishes
+        self._assembler = Assembler(source, tables, self._altered)
+        self._known: set[int] = set()
+        """tables of which a disruption is told, or will be"""
+        self._pending: list[tuple[int, Table, str]] = [
+            (0, tables.captured[oid], reason) for oid, reason in stale.items()
+        ]
+
+    def batches(self, after: int, stop: threading.Event, passed: Callable[[Position], None]) -> Iterator[Batch]:
+        """Everything behind `after`, as it comes."""
+        upto = after
+        self._look()
+        looked = told = monotonic()
+        link = ReplicationLink(self._connections, self._source, self._slot)
+        try:
+            while not stop.is_set():
+                awaited = self._wishes.reach > upto
+                if awaited:
+                    link.ask()
+                events = self._due(upto)
+                place, received = self._received(link, _PAUSE_IF_AWAITED if awaited else _PAUSE, after)
+                events += received
+                now = monotonic()
+                advanced = place > upto and (awaited or now - told > _TELL_EVERY)
+                if events or advanced:
+                    upto, told = max(upto, place), now
+                    passed(position_of(upto))
+                    yield Batch(events, position_of(upto))
+                if monotonic() - looked > _LOOK_EVERY:
+                    self._look()
+                    looked = monotonic()
+                self._confirm(link, upto)
+            self._confirm(link, upto)
+        finally:
+            link.close()
+
+    def _received(self, link: ReplicationLink, pause: float, after: int) -> tuple[int, list[Transaction | Disruption]]:
+        """What has come, and the place up to which that is everything. What lies before `after` was told before."""
+        events: list[Transaction | Disruption] = []
+        streamed: list[Streamed] = []
+        place = 0
+        for payload in link.receive(pause, self._wishes.bell):
+            completed = self._assembler.feed(payload)
+            if completed is None:
+                continue
+            place = max(place, completed.end)
+            if completed.streamed is not None:
+                streamed.append(completed.streamed)
+            if completed.end > after:
+                events += completed.events()
+            else:
+                events += self._assembler.losses(completed, after)
+            if len(streamed) >= _MOST:
+                break
+        self._retained.add(streamed)
+        return max(place, link.sent), events
+
+    # --- what the stream itself does not tell ---
+
+    def _look(self) -> None:
+        with self._connections.plain() as connection:
+            seen = look(connection, self._tables.captured.values(), self._slot)
+        self._retained.observe(seen.snapshot)
+        for oid, reason in seen.altered.items():
+            if oid not in self._known:
+                self._known.add(oid)
+                self._pending.append((seen.place, self._tables.captured[oid], reason))
+
+    def _altered(self, table: Table) -> str | None:
+        """Asked when the stream announces a table anew: it does so after every ALTER TABLE."""
+        if table.oid not in self._tables.captured:
+            return None
+        with self._connections.plain() as connection:
+            reason = alterations(connection, [table], self._slot).get(table.oid)
+        if reason is not None:
+            self._known.add(table.oid)
+        return reason
+
+    def _due(self, upto: int) -> list[Transaction | Disruption]:
+        """Disruptions whose place has come: behind everything that was committed before them."""
+        due = [entry for entry in self._pending if entry[0] <= upto]
+        self._pending = [entry for entry in self._pending if entry[0] > upto]
+        for place, table, _ in due:
+            if place:
+                self._assembler.lose(table.oid)
+        return [Disruption(table.relation.name, position_of(upto), reason) for _, table, reason in due]
+
+    def _confirm(self, link: ReplicationLink, upto: int) -> None:
+        """What is stored elsewhere, and what every reading shows, the slot may forget."""
+        stored = min(self._wishes.stored, upto)
+        if stored > link.flushed:
+            first = self._retained.first_start()
+            link.confirm(stored if first is None else min(stored, first))

@@ -1,0 +1,55 @@
+"""A look at the server: the present snapshot and place, and what became of the captured tables."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from viewkeeper.sources.postgres.catalog import Table, shapes
+from viewkeeper.sources.postgres.connections import Connection
+from viewkeeper.sources.postgres.snapshots import Snapshot, parse_lsn
+
+_PUBLISHED = """
+SELECT c.oid::int8 FROM pg_class c
+WHERE c.oid = ANY (%s::int8[]::oid[]) AND EXISTS (
+    SELECT FROM pg_publication p LEFT JOIN pg_publication_rel r ON r.prpubid = p.oid
+    WHERE p.pubname = %s AND (p.puballtables OR r.prrelid = c.oid))
+"""
+
+
+@dataclass(frozen=True)
+class Look:
+    """`altered` says for each table that is no longer what is captured, by oid, in which way."""
+
+    snapshot: Snapshot
+    place: int
+    altered: Mapping[int, str]
+
+
+def look(connection: Connection, tables: Iterable[Table], publication: str) -> Look:
+    """The catalog is read first, so that everything it shows was committed before `place`."""
+    tables = list(tables)
+    altered = alterations(connection, tables, publication)
+    row = connection.execute("SELECT pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text").fetchone()
+    assert row is not None, "a SELECT without FROM has one row"
+    return Look(Snapshot.parse(row[0]), parse_lsn(row[1]), altered)
+
+
+def alterations(connection: Connection, tables: Iterable[Table], publication: str) -> dict[int, str]:
+    """What became of tables that differ from what is captured."""
+    tables = list(tables)
+    now = shapes(connection, tables)
+    published = published_among(connection, tables, publication)
+    altered = {}
+    for table in tables:
+        if table.oid not in now:
+            altered[table.oid] = "it was dropped"
+        elif (reason := table.shape.difference(now[table.oid])) is not None:
+            altered[table.oid] = reason
+        elif table.oid not in published:
+            altered[table.oid] = f"it was taken out of the publication {publication}"
+    return altered
+
+
+def published_among(connection: Connection, tables: Iterable[Table], publication: str) -> set[int]:
+    """Which tables a publication has, by oid."""
+    oids = [table.oid for table in tables]
+    return {oid for (oid,) in connection.execute(_PUBLISHED, (oids, publication))}
