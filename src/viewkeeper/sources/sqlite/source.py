@@ -1,0 +1,323 @@
+"""A database file of SQLite as a source.
+
+    position of a reading  =  the last number of the log, read in the same transaction
+
+so a reading is exact with no further ado. It needs nothing from the users of the database: whatever program writes to
+it runs our triggers. Their writes are never made to fail: what we write is short and rare (an acknowledgement at most
+every few seconds), and waits for them. Three things are for them to know: while capture is installed, ALTER TABLE ...
+DROP COLUMN is refused by SQLite; a transaction that begins by reading and writes later without BEGIN IMMEDIATE can be
+refused after any commit of somebody else, ours included; and sqlite3_blob_write calls no trigger.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from viewkeeper.algebra.zset import Row
+from viewkeeper.errors import PositionLost, SourceUnfit, UnknownTable, UnsupportedType
+from viewkeeper.messages import Fetch, Position, position
+from viewkeeper.sources.base import Batch, Finding, Reading, Request, Source
+from viewkeeper.sources.sqlite.acknowledging import Forgetting
+from viewkeeper.sources.sqlite.catalog import Catalog, known_types
+from viewkeeper.sources.sqlite.change_tables import Names
+from viewkeeper.sources.sqlite.commit_tail import CommitTail
+from viewkeeper.sources.sqlite.connections import Database, database_path, quote, reading_transaction
+from viewkeeper.sources.sqlite.fetching import ROWS_AT_ONCE, Statement
+from viewkeeper.sources.sqlite.installation import WAL, Captured, Installation, journal_mode
+from viewkeeper.sources.sqlite.log_stream import Logged, LogStream
+from viewkeeper.sources.sqlite.types import Misfit, StoredType, canonical
+
+REST = 0.1
+"""Seconds after which a stream without changes looks whether a table was altered."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What is captured as of a version of the schema, and why tables no longer are, by number."""
+
+    version: int
+    captured: Sequence[Captured]
+    flaws: Mapping[int, str]
+
+
+class SqliteSource(Source):
+    """`sqlite:///relative/path.db` or `sqlite:////absolute/path.db`."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__()
+        self.name = request.name
+        self._request = request
+        self._database = Database(request.name, database_path(request.url))
+        self._installation = Installation(Names(request.identity))
+        self._tail: CommitTail | None = None
+        self._tail_lock = threading.Lock()
+        self._forgetting = Forgetting(self._database, self._installation)
+        self._checked: Checked | None = None
+        with self._database.connection() as connection, reading_transaction(connection):
+            self._describe(connection)
+
+    def _describe(self, connection: sqlite3.Connection) -> None:
+        captured = {one.name: one for one in self._check(connection).captured if one.current}
+        self._catalog = Catalog(self._request, connection, captured)
+        self.relations = self._catalog.relations
+
+    # --- is all well? ---
+
+    def doctor(self) -> list[Finding]:
+        findings = []
+        with self._database.connection() as connection:
+            if told := _refuses_writes(connection):
+                findings.append(
+                    Finding(
+                        f"the database {self._database.path} cannot be written: {told}",
+                        f"chmod u+w '{self._database.path}' and its folder, or mount it writable",
+                    )
+                )
+            with reading_transaction(connection):
+                plan = self._installation.plan(connection, self._catalog.tables)
+                if plan:
+                    findings.append(
+                        Finding(self._lacking(connection), ";\n".join(["BEGIN IMMEDIATE", *plan, "COMMIT"]) + ";")
+                    )
+                mode = journal_mode(connection)
+            if mode != WAL:
+                findings.append(
+                    Finding(
+                        f"the journal mode is {mode}: transactions cannot be told apart, and readers hold up writers",
+                        "PRAGMA journal_mode = WAL;",
+                        fatal=False,
+                    )
+                )
+        return findings
+
+    def _lacking(self, connection: sqlite3.Connection) -> str:
+        checked = self._check(connection)
+        if not checked.captured:
+            return f"nothing captures the changes of {self._database.path}"
+        known = {one.name for one in checked.captured if one.current}
+        told = [*checked.flaws.values()]
+        told += [f"table {table.name} is not captured" for table in self._catalog.tables if table.name not in known]
+        return "; ".join(told) or "columns were added or tables left out since capture was installed"
+
+    def _check(self, connection: sqlite3.Connection) -> Checked:
+        """What is captured in this state of the database; looked up only if the schema has changed."""
+        (version,) = connection.execute("PRAGMA main.schema_version").fetchone()
+        checked = self._checked
+        if checked is None or checked.version != version:
+            captured = self._installation.captured(connection)
+            flaws = {one.number: self._installation.flaw(connection, one) for one in captured if one.current}
+            checked = Checked(version, captured, {number: flaw for number, flaw in flaws.items() if flaw})
+            self._checked = checked
+        return checked
+
+    def _fit(self, connection: sqlite3.Connection) -> Checked:
+        """What is captured; SourceUnfit if something that was asked for is not."""
+        checked = self._check(connection)
+        current = {one.name for one in checked.captured if one.current}
+        missing = [name for name in self._catalog.table_of.values() if name not in current]
+        if missing or not checked.captured:
+            raise SourceUnfit(
+                f"the changes of {self.name} are not captured: {', '.join(missing) or 'nothing is installed'}",
+                "install capture; 'doctor' shows the statements that this takes",
+            )
+        return checked
+
+    # --- installing ---
+
+    def install(self) -> None:
+        with self._database.connection() as connection:
+            self._installation.put(connection, self._catalog.tables)
+            self._checked = None
+            with reading_transaction(connection):
+                self._describe(connection)
+
+    def remove(self) -> list[str]:
+        self._stop_tail()
+        with self._database.connection() as connection:
+            former = self._installation.take_away(connection)
+        self._checked = None
+        if former is None:
+            return []
+        self._database.let_go()
+        statement = f"PRAGMA journal_mode = {former.upper()};"
+        with self._database.connection() as connection:
+            # SQLite allows it only while nobody else has the database open.
+            with suppress(sqlite3.OperationalError):
+                connection.execute("PRAGMA busy_timeout = 500")
+                connection.execute(f"PRAGMA main.journal_mode = {former}").fetchone()
+            changed = journal_mode(connection) == former
+        self._database.let_go()
+        return [] if changed else [statement]
+
+    # --- the stream ---
+
+    def end(self) -> Position:
+        with self._database.connection() as connection, reading_transaction(connection):
+            self._fit(connection)
+            return position(self._installation.head(connection))
+
+    def transactions(self, after: Position | None, stop: threading.Event) -> Iterator[Batch]:
+        with self._database.connection() as connection, reading_transaction(connection):
+            self._fit(connection)
+            last = self._start(connection, after)
+        self.stream_starts(after)
+        stream = LogStream(self.name, self._installation.names)
+        self.passed(position(last))
+        yield Batch((), position(last))
+        while not stop.is_set():
+            tail = self._running_tail()
+            pieces = tail.pieces_behind(last, REST)
+            if not pieces and (told := stream.disrupt(*self._log_of(stream, last, last)[1:], last)):
+                yield Batch(told, position(last))
+            for portion in stream.portions(pieces):
+                rows, flaws, logged = self._log_of(stream, last, portion[-1].end)
+                told = stream.disrupt(flaws, logged, portion[0].end)
+                batch = stream.batch(portion, rows, logged)
+                # The one before is left, so that the tail knows where the next one starts.
+                tail.forget(last)
+                last = portion[-1].end
+                self.passed(batch.upto)
+                yield Batch([*told, *batch.events], batch.upto)
+                if stop.is_set():
+                    return
+
+    def _log_of(
+        self, stream: LogStream, start: int, end: int
+    ) -> tuple[Sequence[Row], Mapping[int, str], Mapping[int, Logged]]:
+        """Rows of the log, what is wrong with tables in the same state of the database, and how rows are read."""
+        with self._database.connection() as connection, reading_transaction(connection):
+            checked = self._check(connection)
+            rows = stream.rows(connection, start, end)
+        wanted = {table: relation for relation, table in self._catalog.table_of.items()}
+        logged = {
+            one.number: Logged(
+                wanted[one.name],
+                tuple(column for column, _ in one.columns),
+                known_types(one.columns) if one.current else None,
+            )
+            for one in checked.captured
+            if one.name in wanted
+        }
+        return rows, checked.flaws, logged
+
+    def _start(self, connection: sqlite3.Connection, after: Position | None) -> int:
+        floor, head = self._installation.floor(connection), self._installation.head(connection)
+        if after is None:
+            return floor
+        if not (after.isascii() and after.isdigit() and floor <= int(after) <= head):
+            raise PositionLost(
+                f"{self.name} no longer has the changes behind {after}: its log is from {position(floor)} to "
+                f"{position(head)}",
+                "reload the views over it",
+            )
+        return int(after)
+
+    def _running_tail(self) -> CommitTail:
+        """The thread that follows the commits; it goes on when a stream ends, so that the next one knows them too."""
+        with self._tail_lock:
+            if self._tail is not None and self._tail.broken:
+                self._tail.close()
+                self._tail = None
+            if self._tail is None:
+                self._tail = CommitTail(self._database, self._installation)
+            return self._tail
+
+    def _stop_tail(self) -> None:
+        with self._tail_lock:
+            if self._tail is not None:
+                self._tail.close()
+                self._tail = None
+
+    # --- readings ---
+
+    @contextmanager
+    def reading(self, fetches: Sequence[Fetch]) -> Iterator[Reading]:
+        statements = [Statement(fetch, number) for number, fetch in enumerate(fetches)]
+        with self._database.connection() as connection:
+            for statement in statements:
+                statement.ship_keys(connection)
+            with reading_transaction(connection):
+                self._check_tables(connection, fetches)
+                here = position(self._installation.head(connection))
+                rows = tuple(self._rows(connection, statement) for statement in statements)
+                try:
+                    yield Reading(here, rows, tuple(() for _ in fetches))
+                finally:
+                    for one in rows:
+                        one.close()
+            for statement in statements:
+                statement.forget_keys(connection)
+
+    def _check_tables(self, connection: sqlite3.Connection, fetches: Sequence[Fetch]) -> None:
+        """UnknownTable if a table is no longer what it was: its rows would not be those that the stream tells of."""
+        checked = self._fit(connection)
+        asked = {self._catalog.table_of[operand.relation.name] for fetch in fetches for operand in fetch.operands}
+        for one in checked.captured:
+            if one.number in checked.flaws and one.name in asked:
+                raise UnknownTable(
+                    f"{self.name}: {checked.flaws[one.number]}", "install capture again and reload its views"
+                )
+
+    def _rows(self, connection: sqlite3.Connection, statement: Statement) -> Generator[Sequence[Row]]:
+        fetch = statement.fetch
+        types: dict[str, StoredType] = {}
+        for operand in fetch.operands:
+            types.update(zip(operand.columns, self._catalog.types[operand.relation.name], strict=True))
+        wanted = [types[column] for column in fetch.columns]
+        with self._database.explained():
+            cursor = connection.execute(statement.sql(self._catalog.table_of))
+            try:
+                while rows := cursor.fetchmany(ROWS_AT_ONCE):
+                    try:
+                        yield canonical(wanted, rows) if wanted else [()] * len(rows)
+                    except Misfit as misfit:
+                        raise self._misfit(connection, fetch, misfit) from None
+            finally:
+                cursor.close()
+
+    def _misfit(self, connection: sqlite3.Connection, fetch: Fetch, misfit: Misfit) -> UnsupportedType:
+        """Which value it is; its rowid is found by another statement in the same state of the database."""
+        alias, _, column = fetch.columns[misfit.column].partition(".")
+        relation = next(operand.relation for operand in fetch.operands if operand.alias == alias)
+        name = self._catalog.table_of[relation.name]
+        table = next((table for table in self._catalog.tables if table.name == name), None)
+        row = ""
+        if table is not None and table.rowid:
+            found = connection.execute(
+                f"SELECT {table.rowid} FROM main.{quote(name)} WHERE {quote(column)} IS ? LIMIT 1", (misfit.value,)
+            ).fetchone()
+            row = f" (rowid {found[0]})" if found else ""
+        return UnsupportedType(
+            f"table {name} of {self.name} holds {misfit} in column {column}{row}",
+            "correct the value, or declare the column with a type that fits its values",
+        )
+
+    # --- letting go ---
+
+    def acknowledge(self, position: Position) -> None:
+        self._forgetting.up_to(int(position))
+
+    def retained(self) -> int | None:
+        """About the bytes of the log: its numbers, and what its last rows take."""
+        with self._database.connection() as connection:
+            if not self._installation.present(connection):
+                return None
+            return self._installation.retained(connection)
+
+    def close(self) -> None:
+        self._stop_tail()
+        self._database.close()
+
+
+def _refuses_writes(connection: sqlite3.Connection) -> str | None:
+    """Why the database cannot be written; a lock that somebody holds is no reason."""
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return None
+        return str(error)
+    return None
