@@ -55,6 +55,8 @@ class JoinPlan:
 
     def __init__(self, view: View) -> None:
         self.view = view
+        self.fan_out: Callable[[Hop], float] | None = None
+        """how many rows a hop is expected to bring for each that it is given"""
         self._hops: dict[tuple[frozenset[int], int], Hop] = {}
         self._mentions = [(view.mentions(condition), condition) for condition in view.conditions]
         self._output = tuple((column.name, column.expression) for column in view.output)
@@ -119,12 +121,21 @@ class JoinPlan:
         while remaining:
             connected = [j for j in sorted(remaining) if self.neighbours[j] & covered]
             connected = [j for j in connected if j in prefer] or connected
-            # Going left first and then right along a chain, as SWEEP does: the nearest operand below, else above.
-            below = [j for j in connected if j < min(covered)] if covered else []
-            operand = below[-1] if below else (connected or sorted(remaining))[0]
+            operand = self._next(covered, connected) if connected else min(remaining)
             hops.append(self.hop(covered, operand))
             covered, remaining = covered | {operand}, remaining - {operand}
         return tuple(hops)
+
+    def _next(self, covered: frozenset[int], connected: list[int]) -> int:
+        """Whom to join next: where least comes back, if that is known.
+
+        Else to the left first and then to the right along a chain, as SWEEP does: the nearest operand below, or above.
+        """
+        if self.fan_out is not None and len(connected) > 1:
+            expected = self.fan_out
+            return min(connected, key=lambda j: (expected(self.hop(covered, j)), j))
+        below = [j for j in connected if covered and j < min(covered)]
+        return below[-1] if below else connected[0]
 
     def finish(self, delta: Z) -> Z:
         """π output: from the carried columns of all operands to the columns of the view, tags riding along."""

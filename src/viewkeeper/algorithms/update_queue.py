@@ -163,10 +163,12 @@ class UpdateQueue:
     def _rank(self, unit: tuple[Transaction, ...]) -> None:
         self._ranked += 1
         members = [self._unranked.pop(id(transaction)) for transaction in unit]
-        changes = net(change for delivery in members for change in delivery.changes)
-        update = Update(
-            unit, self._ranked, max(delivery.seq for delivery in members), changes, self._deltas_of(changes)
-        )
+        if len(members) == 1:
+            changes, deltas = members[0].changes, members[0].deltas
+        else:
+            changes = net(change for delivery in members for change in delivery.changes)
+            deltas = self._deltas_of(changes)
+        update = Update(unit, self._ranked, max(delivery.seq for delivery in members), changes, deltas)
         for delivery in members:
             delivery.rank = self._ranked
         self.waiting.append(update)

@@ -17,6 +17,7 @@ from viewkeeper.mediator.feed import Event, Feed, Read, Subscription, Weights
 from viewkeeper.messages import Fetch, Position, Query
 
 Reply = Callable[[Any], None]
+Learn = Callable[[Query, int, int], None]
 MakeZSet = Callable[[tuple[str, ...], Weights], Any]
 
 
@@ -38,6 +39,7 @@ class _Question:
     query: Query
     fetches: tuple[Fetch, ...]
     reply: Reply
+    learn: Learn
 
 
 class Channel:
@@ -63,11 +65,11 @@ class Channel:
         """No question is out or waits to be sent."""
         return not self._out and not self._waiting
 
-    def ask(self, query: Query, reply: Reply) -> None:
-        """A question; it is sent with the next message."""
+    def ask(self, query: Query, reply: Reply, learn: Learn) -> None:
+        """A question; it is sent with the next message. `learn` is told how many keys went out and rows came back."""
         fetches = query.fetches()
         self.traffic.queries += 1
-        self._waiting.append(_Question(query, fetches, reply))
+        self._waiting.append(_Question(query, fetches, reply, learn))
 
     def send(self) -> bool:
         """Send what waits, unless an answer is still to come."""
@@ -104,7 +106,9 @@ class Channel:
         rows = iter(answer.rows)
         for question in out:
             fetched = [self._make_zset(fetch.columns, next(rows)) for fetch in question.fetches]
-            self.traffic.rows_received += sum(zset.size() for zset in fetched)
+            received = sum(zset.size() for zset in fetched)
+            self.traffic.rows_received += received
+            question.learn(question.query, sum(len(fetch.keys or ()) for fetch in question.fetches), received)
             question.reply(question.query.over(fetched))
         return True
 

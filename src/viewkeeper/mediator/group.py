@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from viewkeeper.algorithms.update_queue import MakeZSet
 from viewkeeper.errors import PositionLost, SourceError, ViewkeeperError
 from viewkeeper.mediator.alignment import Alignment, GroupChange
-from viewkeeper.mediator.channel import Channel, Reply
+from viewkeeper.mediator.channel import Channel, Learn, Reply
 from viewkeeper.mediator.feed import Event, Feed
 from viewkeeper.mediator.maintained import MaintainedView, Maintenance
 from viewkeeper.messages import Position, Query, Transaction, Vector, ViewDelta
@@ -212,7 +212,10 @@ class Group:
             nothing = [self._make_zset(fetch.columns, []) for fetch in query.fetches()]
             self._instant.append(lambda: answered(query.over(nothing)))
         else:
-            self.channels[query.source].ask(query, answered)
+            self.channels[query.source].ask(query, answered, self._learner(view))
+
+    def _learner(self, view: str) -> Learn:
+        return lambda query, keys, rows: self.views[view].learn(query, keys, rows) if view in self.views else None
 
     def _installed(self, view: str, deltas: tuple[ViewDelta, ...]) -> None:
         if view in self._contents:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algorithms.driver import Driver
 from viewkeeper.algorithms.registry import Transactions, algorithm, prepare
 from viewkeeper.algorithms.update_queue import MakeZSet
+from viewkeeper.mediator.statistics import FanOut
 from viewkeeper.messages import Query, Transaction, ViewDelta
 from viewkeeper.sources.multi_relation import MultiRelationWrapper
 from viewkeeper.sql.decompose import Decomposition, decompose
@@ -94,7 +94,8 @@ class MaintainedView:
             make_zset=make_zset,
             sources=tuple(sources),
         )
-        self._plan: JoinPlan = plan
+        self._fan_out = FanOut()
+        plan.fan_out = self._fan_out.expected
         self._wrappers = {
             source: MultiRelationWrapper(
                 source, views, ask=self._ask_database(source), emit=self._emitted, make_zset=make_zset, batch=BATCH
@@ -107,6 +108,12 @@ class MaintainedView:
     def held(self) -> int:
         """Transactions that wait for the rest of a global one."""
         return self.driver.queue.held
+
+    def learn(self, query: Query, keys: int, rows: int) -> None:
+        """So many keys went out with a query, and so many rows came back."""
+        hop = getattr(query, "hop", None)
+        if hop is not None:
+            self._fan_out.learn(hop, keys, rows)
 
     def deliver(self, transaction: Transaction) -> None:
         """A transaction of a source arrives."""

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from viewkeeper.algebra.joins import JoinPlan
+from viewkeeper.algebra.joins import Hop, JoinPlan
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algorithms.batched_sweep import batched_sweep
 from viewkeeper.algorithms.driver import Driver, Ticket
@@ -41,6 +41,10 @@ class LocalizedQuery:
     @property
     def source(self) -> str:
         return self.query.source
+
+    @property
+    def hop(self) -> Hop:
+        return self.query.hop
 
     def evaluate(self, contents: Mapping[str, Any]) -> Any:
         return self.query.evaluate({self.query.hop.operand.relation.name: self.local.evaluate(contents)})
