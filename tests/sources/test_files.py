@@ -389,6 +389,19 @@ def test_removal_leaves_the_folder_alone(folder: Path) -> None:
     assert source_of(folder).end() == position(1)
 
 
+def test_a_table_that_joins_later(folder: Path) -> None:
+    csv(folder / "orders.csv", "id,item\n1,pen\n")
+    begin = source_of(folder).end()
+    csv(folder / "people.csv", "id,name\n1,Ada\n")
+    source = source_of(folder)
+    people = source.relations["shop.people"]
+    joined, bags = read(source, whole(people))
+    assert (joined > begin, bags) == (True, [Counter({(1, "Ada"): 1})])
+    csv(folder / "people.csv", "id,name\n1,Ada\n2,Bob\n")
+    (transaction,) = next_events(source, begin)
+    assert weights(transaction) == {("shop.people", (2, "Bob")): 1}
+
+
 # --- what does not fit ---
 
 DRIFTS: dict[str, tuple[str, str]] = {

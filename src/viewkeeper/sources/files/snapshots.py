@@ -193,17 +193,14 @@ class Snapshots:
 
     # --- what copies hold ---
 
-    def content(self, table: Table, copy: TableCopy | None) -> Content:
-        """The rows of a table in a copy; none if the copy is from before the table."""
-        files = copy.files if copy else ()
-        return Content(
-            table.relation,
-            tuple(
-                DataFile(self.copies.data_path(file.data), file.rows, canonical=True)
-                for file in files
-                if file.data is not None
-            ),
-        )
+    def content(self, table: Table, copy: TableCopy) -> Content:
+        """The rows of a table in a copy."""
+        files = [
+            DataFile(self.copies.data_path(file.data), file.rows, canonical=True)
+            for file in copy.files
+            if file.data is not None
+        ]
+        return Content(table.relation, tuple(files))
 
     def step(self, old: Copy, new: Copy) -> tuple[list[Change], list[tuple[str, str]]]:
         """The changes from one copy to the next, and the relations that break there, with the reason."""
@@ -211,10 +208,12 @@ class Snapshots:
         breaks: list[tuple[str, str]] = []
         for name, table in self._tables.items():
             before, after = old.tables.get(name), new.tables.get(name)
-            if after is not None and after.broken:
-                if before is None or not before.broken:
-                    breaks.append((table.relation.name, after.broken))
-            elif before is None or not before.broken:
+            # A table that joins: whoever wants its rows reads them.
+            if before is None or after is None or before.broken:
+                continue
+            if after.broken:
+                breaks.append((table.relation.name, after.broken))
+            else:
                 changes += difference(self.content(table, before), self.content(table, after), self._workshop)
         return changes, breaks
 
@@ -226,8 +225,9 @@ class Snapshots:
 
     @contextmanager
     def pinned(self) -> Iterator[Copy]:
-        """The newest copy, which stays there meanwhile; the first one is taken if there is none."""
-        if not self.latest:
+        """The newest copy, which stays there meanwhile; one is taken if there is none that has every table."""
+        newest = self.copies.copy(self.latest) if self.latest else None
+        if newest is None or not newest.tables.keys() >= self._tables.keys():
             self.newest()
         with self._pinning:
             copy = self.copies.copy(self.latest)

@@ -169,8 +169,8 @@ class FilesSource(Source):
 
     def _content(self, relation: str, copy: Copy) -> Content:
         table = self._tables[relation.removeprefix(f"{self.name}.")]
-        copied = copy.tables.get(table.place.table)
-        if copied is not None and copied.broken:
+        copied = copy.tables[table.place.table]
+        if copied.broken:
             raise SourceUnfit(
                 f"{relation} cannot be read: {copied.broken}", "mend the file; it is looked at again when it changes"
             )

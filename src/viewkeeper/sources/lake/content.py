@@ -98,19 +98,13 @@ class Content:
             fragment = _FORMAT.make_fragment(str(file.path), _DISK)
             stored = fragment.physical_schema
             present = [column for column in needed if column in stored.names and column not in file.constants]
-            pushed = None
             for column, values in among.items():
-                # A filter of another type than the file's would be converted, or refused.
+                # Row groups whose bounds exclude every value are left out. Rows are compared afterwards, in the types
+                # of the relation: those of the file may be others.
                 if column in present and stored.field(column).type == values.type:
-                    test = ds.field(column).isin(values)
-                    pushed = test if pushed is None else pushed & test
+                    fragment = fragment.subset(ds.field(column).isin(values))
             scanned = fragment.to_batches(
-                columns=present,
-                filter=pushed,
-                batch_size=ROWS_AT_ONCE,
-                batch_readahead=4,
-                fragment_readahead=1,
-                use_threads=False,
+                columns=present, batch_size=ROWS_AT_ONCE, batch_readahead=4, fragment_readahead=1, use_threads=False
             )
             for batch in scanned:
                 if batch.num_rows:

@@ -1,0 +1,171 @@
+"""One Delta table: its newest version, its files at a version, and the changes that a commit makes.
+
+Δ(v) = the change data feed of v, if the writer kept it            insert, update_postimage: +1
+     = rows of files added by v - rows of files removed by v       otherwise; rows that were only moved cancel
+"""
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from viewkeeper.algebra.zset import Row
+from viewkeeper.errors import PositionLost, SourceError, SourceUnavailable
+from viewkeeper.messages import Change
+from viewkeeper.sources.delta.commits import (
+    LOG,
+    Columns,
+    Commit,
+    check_features,
+    check_properties,
+    columns_of,
+    commit_path,
+    file_path,
+    read_commit,
+)
+from viewkeeper.sources.lake.content import Content, DataFile
+from viewkeeper.sources.lake.difference import changes, difference
+from viewkeeper.sources.lake.workshop import Workshop
+from viewkeeper.sql.relation import Relation
+
+FEED = "delta.enableChangeDataFeed"
+_KIND = "_change_type"
+_SIGNS = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
+_PARTITION = "partition."
+
+
+@dataclass
+class State:
+    """A table at a version; `apply` takes it to the next."""
+
+    version: int
+    columns: Columns
+    files: dict[str, DataFile]
+    problem: str | None = None
+
+    def apply(self, commit: Commit) -> None:
+        """Go on to the version of a commit."""
+        self.version = commit.version
+        self.columns = commit.columns or self.columns
+        self.problem = commit.problem or self.problem
+        for path in commit.removes:
+            self.files.pop(path, None)
+        self.files.update({path: file for path, (file, _) in commit.adds.items()})
+
+    def content(self, relation: Relation) -> Content:
+        return Content(relation, tuple(self.files.values()))
+
+
+class LakeTable:
+    """A Delta table on this machine."""
+
+    def __init__(self, name: str, path: Path) -> None:
+        self.name = name
+        self.path = path
+        self._newest: int | None = None
+        self._looking = threading.Lock()
+
+    def newest(self) -> int:
+        """The newest version. Versions are contiguous: from a known one on, a look at the next is enough."""
+        with self._looking:
+            if self._newest is None or not commit_path(self.path, self._newest).exists():
+                found = self._open(None).version()
+                if self._newest is not None and found < self._newest:
+                    raise PositionLost(
+                        f"the Delta table {self.path} was made anew", "reload the views over this source"
+                    )
+                self._newest = found
+            while commit_path(self.path, self._newest + 1).exists():
+                self._newest += 1
+            return self._newest
+
+    def state(self, version: int) -> State:
+        """The table at a version, from its log."""
+        table = self._open(version)
+        protocol, metadata = table.protocol(), table.metadata()
+        check_features(self.name, protocol.min_reader_version, protocol.reader_features or [])
+        check_properties(self.name, metadata.configuration)
+        columns = columns_of(self.name, table.schema().to_json())
+        actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+        return State(table.version(), columns, {action["path"]: self._file(action) for action in actions})
+
+    def commit(self, state: State) -> Commit:
+        """The commit behind a state; PositionLost if the log has it no more."""
+        version = state.version + 1
+        try:
+            return read_commit(self.path, version, state.columns)
+        except FileNotFoundError as error:
+            raise PositionLost(
+                f"the log of the Delta table {self.path} no longer has version {version}",
+                "reload the views over this source; a longer delta.logRetentionDuration keeps the log",
+            ) from error
+        except OSError as error:
+            raise _unavailable(self.path, error) from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise SourceUnavailable(
+                f"version {version} of the Delta table {self.path} cannot be read: {error}",
+                "see to the log of the table",
+            ) from error
+
+    def timestamp(self, version: int) -> int:
+        """When a version was committed, in milliseconds; 0 if the log does not tell any more."""
+        try:
+            return read_commit(self.path, version, ()).timestamp
+        except (OSError, ValueError, KeyError):
+            return 0
+
+    def has_feed(self) -> bool:
+        """Whether its writers keep the change data feed."""
+        configuration: dict[str, Any] = self._open(None).metadata().configuration
+        return configuration.get(FEED) == "true"
+
+    def _open(self, version: int | None) -> DeltaTable:
+        try:
+            return DeltaTable(str(self.path), version=version)
+        except (TableNotFoundError, DeltaError, OSError) as error:
+            if not (self.path / LOG).is_dir():
+                raise SourceUnavailable(f"there is no Delta table {self.path}", "see to the path") from error
+            if version is None:
+                raise _unavailable(self.path, error) from error
+            raise PositionLost(
+                f"the Delta table {self.path} no longer has version {version}: {_first_line(error)}",
+                "reload the views over this source; a longer delta.logRetentionDuration keeps the log",
+            ) from error
+
+    def _file(self, action: dict[str, Any]) -> DataFile:
+        constants = {
+            name.removeprefix(_PARTITION): value for name, value in action.items() if name.startswith(_PARTITION)
+        }
+        return DataFile(file_path(self.path, action["path"]), action["num_records"], constants)
+
+
+def commit_changes(state: State, commit: Commit, relation: Relation, workshop: Workshop) -> list[Change]:
+    """What a commit changes in the relation; the state is still that before it."""
+    if commit.feed:
+        return _feed_changes(commit, relation)
+    gone = tuple(state.files[path] for path, moved in commit.removes.items() if moved and path in state.files)
+    come = tuple(file for file, is_new in commit.adds.values() if is_new)
+    return difference(Content(relation, gone), Content(relation, come), workshop)
+
+
+def _feed_changes(commit: Commit, relation: Relation) -> list[Change]:
+    marked = replace(relation, columns=(*relation.columns, _KIND), types=(*relation.types, "STRING"))
+    weights: Counter[Row] = Counter()
+    for rows in Content(marked, tuple(commit.feed)).rows(marked.columns):
+        for row in rows:
+            weights[row[:-1]] += _SIGNS[row[-1]]
+    return changes(relation.name, weights.items())
+
+
+def _unavailable(path: Path, error: Exception) -> SourceError:
+    return SourceUnavailable(f"{path}: {_first_line(error)}", "see to the path and the rights of this user")
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
