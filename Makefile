@@ -67,5 +67,5 @@ $(STAMP): pyproject.toml
 		echo "'$(PYTHON)' cannot make virtual environments: install its venv and ensurepip modules" \
 			"(on Debian and Ubuntu: apt-get install python3-venv)." >&2; exit 1; }
 	"$(PYTHON)" -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,postgres]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,mysql,postgres]'
 	@touch $@

@@ -1,0 +1,189 @@
+"""The tables that are captured: found at the server, checked, and described as relations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from viewkeeper.errors import SourceUnfit, UnknownTable
+from viewkeeper.sources.base import GLOBAL_TX, Request
+from viewkeeper.sources.mysql.charsets import Charsets
+from viewkeeper.sources.mysql.connections import Server, run
+from viewkeeper.sources.mysql.types import Column, Declared, column
+from viewkeeper.sql.relation import Relation
+
+OWN_PREFIX = "_viewkeeper_"
+"""Tables of ours at the server begin like this."""
+
+CHANGING_ACTIONS = ("CASCADE", "SET NULL", "SET DEFAULT")
+
+Place = tuple[str, str]
+"""Database and table, as the server spells them."""
+
+COLUMNS = """
+    SELECT column_name, data_type, column_type, COALESCE(numeric_precision, 0), COALESCE(numeric_scale, 0),
+           COALESCE(character_maximum_length, 0), character_set_name, collation_name, extra
+    FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position"""
+
+KEY = """
+    SELECT column_name FROM information_schema.key_column_usage
+    WHERE table_schema = %s AND table_name = %s AND constraint_name = 'PRIMARY' ORDER BY ordinal_position"""
+
+CASCADES = """
+    SELECT constraint_name, delete_rule, update_rule FROM information_schema.referential_constraints
+    WHERE constraint_schema = %s AND table_name = %s"""
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A captured table, with what its columns are at the server and here."""
+
+    place: Place
+    relation: Relation
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Every captured table, by where it is and by the name of its relation."""
+
+    by_place: Mapping[Place, Captured]
+    by_name: Mapping[str, Captured]
+    any_case: bool = False
+    """whether the server takes names in any case for the same"""
+
+    @classmethod
+    def of(cls, server: Server, connection: Any, request: Request, mariadb: bool) -> "Catalog":
+        found = _Search(server, connection, request, mariadb)
+        tables = found.tables()
+        return cls({one.place: one for one in tables}, {one.relation.name: one for one in tables}, found.any_case)
+
+    def spelled(self, database: str, table: str) -> Place:
+        """A place as the server spells it in its catalog and in the log."""
+        return (database.lower(), table.lower()) if self.any_case else (database, table)
+
+    @property
+    def databases(self) -> list[str]:
+        return sorted({database for database, _ in self.by_place})
+
+    @property
+    def tables(self) -> list[str]:
+        return sorted({table for _, table in self.by_place})
+
+
+class _Search:
+    """One look at the server's catalog."""
+
+    def __init__(self, server: Server, connection: Any, request: Request, mariadb: bool) -> None:
+        self._server, self._connection, self._request, self._mariadb = server, connection, request, mariadb
+        self._charsets = Charsets(connection)
+        ((cases,),) = run(connection, "SELECT @@lower_case_table_names")
+        self.any_case = int(cases) != 0
+
+    def tables(self) -> list[Captured]:
+        request = self._request
+        ordinary = self._ordinary()
+        if request.tables is None:
+            named = [name for name in ordinary if name != GLOBAL_TX]
+        else:
+            named = [name for name in dict.fromkeys(request.tables) if name != GLOBAL_TX]
+        for name in request.keys:
+            if name not in named:
+                raise UnknownTable(f"{request.name} has a key declared for {name}, which is not captured")
+        if GLOBAL_TX in ordinary:
+            named.append(GLOBAL_TX)
+        return [self._captured(name) for name in named]
+
+    def _ordinary(self) -> list[str]:
+        rows = run(
+            self._connection,
+            "SELECT table_name FROM information_schema.tables "
+            "WHERE table_schema = %s AND table_type = 'BASE TABLE' ORDER BY table_name",
+            self._server.database,
+        )
+        return [str(name) for (name,) in rows if not str(name).startswith(OWN_PREFIX)]
+
+    def _captured(self, name: str) -> Captured:
+        database, _, table = name.rpartition(".")
+        database = database or self._server.database
+        if self.any_case:
+            database, table = database.lower(), table.lower()
+        self._check(database, table, name)
+        columns = tuple(
+            column(_declared(name, row), self._charsets, self._mariadb)
+            for row in run(self._connection, COLUMNS, (database, table))
+        )
+        relation = Relation(
+            f"{self._request.name}.{name}",
+            self._request.name,
+            tuple(one.name for one in columns),
+            tuple(one.type for one in columns),
+            self._key(database, table, name, columns),
+        )
+        return Captured((database, table), relation, columns)
+
+    def _check(self, database: str, table: str, name: str) -> None:
+        rows = run(
+            self._connection,
+            "SELECT table_type, engine FROM information_schema.tables WHERE table_schema = %s AND table_name = %s",
+            (database, table),
+        )
+        source = self._request.name
+        if not rows:
+            raise UnknownTable(
+                f"{source} has no table {name}, or its user may not see it",
+                f"GRANT SELECT ON {database}.{table} TO the user of the URL, or name another table",
+            )
+        ((kind, engine),) = rows
+        if kind != "BASE TABLE":
+            raise UnknownTable(
+                f"{source}.{name} is a {str(kind).lower()}: the log does not tell its changes as rows",
+                "name the tables that it is made of",
+            )
+        reason = uncapturable(self._connection, (database, table), engine)
+        if reason is not None:
+            raise UnknownTable(f"{source}.{name} {reason[0]}", reason[1])
+
+    def _key(self, database: str, table: str, name: str, columns: tuple[Column, ...]) -> tuple[str, ...] | None:
+        declared = self._request.keys.get(name)
+        if declared is None:
+            return tuple(str(key) for (key,) in run(self._connection, KEY, (database, table))) or None
+        unknown = set(declared) - {one.name for one in columns}
+        if unknown:
+            raise SourceUnfit(f"the key of {self._request.name}.{name} names {sorted(unknown)}, which it does not have")
+        return declared
+
+
+def uncapturable(connection: Any, place: Place, engine: str | None) -> tuple[str, str] | None:
+    """Why the log does not tell all changes of a table, and what mends it."""
+    database, table = place
+    if (engine or "").upper() != "INNODB":
+        return f"is kept by {engine}, which has no transactions", f"ALTER TABLE {database}.{table} ENGINE = InnoDB"
+    for constraint, on_delete, on_update in run(connection, CASCADES, place):
+        for event, action in (("DELETE", on_delete), ("UPDATE", on_update)):
+            if action in CHANGING_ACTIONS:
+                return (
+                    f"is changed by its foreign key {constraint} (ON {event} {action}), and the log does not tell that",
+                    f"ALTER TABLE {database}.{table} DROP FOREIGN KEY {constraint}, and add it without {action}",
+                )
+    return None
+
+
+def _declared(name: str, row: tuple[Any, ...]) -> Declared:
+    column_name, kind, full, precision, scale, length, charset, collation, extra = row
+    return Declared(
+        name,
+        str(column_name),
+        _text(kind).lower(),
+        _text(full),
+        int(precision),
+        int(scale),
+        int(length),
+        charset,
+        collation,
+        extra or "",
+    )
+
+
+def _text(value: str | bytes) -> str:
+    # MySQL shows some columns of its catalog as BLOBs.
+    return value.decode() if isinstance(value, bytes) else value

@@ -1,0 +1,87 @@
+"""Statements in the log: what is written there as text, and which tables it concerns.
+
+Rows come as row events. As text come the ends of transactions, savepoints, XA, and what changes tables as a whole.
+"""
+
+import re
+from dataclasses import dataclass
+
+_COMMENT = re.compile(r"/\*(?!M?!).*?\*/|--[ \t][^\n]*|#[^\n]*", re.DOTALL)
+_EXECUTED_COMMENT = re.compile(r"/\*M?!\d*|\*/")
+_NAME = r"(?:`(?:[^`]|``)+`|[\w$]+)"
+_TABLE = re.compile(rf"({_NAME})(?:\s*\.\s*({_NAME}))?")
+_LITERAL = re.compile(r"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\"\"|\\.)*\"", re.DOTALL)
+_ALTER = re.compile(
+    rf"ALTER\s+(?:ONLINE\s+)?(?:IGNORE\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?({_NAME}(?:\s*\.\s*{_NAME})?)", re.IGNORECASE
+)
+_ALTER_OTHER = re.compile(
+    rf"(?:RENAME\s+(?:TO\s+|AS\s+)?|WITH\s+TABLE\s+|CONVERT\s+TABLE\s+)({_NAME}(?:\s*\.\s*{_NAME})?)", re.IGNORECASE
+)
+_CREATE = re.compile(rf"CREATE\s+OR\s+REPLACE\s+TABLE\s+({_NAME}(?:\s*\.\s*{_NAME})?)", re.IGNORECASE)
+_DATABASE = re.compile(rf"DROP\s+(?:DATABASE|SCHEMA)\s+(?:IF\s+EXISTS\s+)?({_NAME})", re.IGNORECASE)
+_WHOLE = re.compile(r"(TRUNCATE|DROP\s+TABLE|RENAME\s+TABLES?|ALTER|CREATE\s+OR\s+REPLACE\s+TABLE)\b", re.IGNORECASE)
+_ROWS = re.compile(r"(INSERT|UPDATE|DELETE|REPLACE|LOAD)\b", re.IGNORECASE)
+_SAVEPOINT = re.compile(rf"(SAVEPOINT|ROLLBACK\s+TO(?:\s+SAVEPOINT)?)\s+({_NAME})\s*$", re.IGNORECASE)
+_XA = re.compile(r"XA\s+(\w+)\s*(.*)$", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Concerned:
+    """A table that a statement changes as a whole, or row by row without telling the rows; None: every table there."""
+
+    database: str
+    table: str | None
+    how: str
+
+
+def savepoint(statement: str) -> tuple[bool, str] | None:
+    """Whether a statement goes back to a savepoint (or sets it), and its name."""
+    found = _SAVEPOINT.match(statement)
+    return None if found is None else (not found[1].upper().startswith("SAVEPOINT"), _bare(found[2]))
+
+
+def xa(statement: str) -> tuple[str, str] | None:
+    """The verb of an XA statement and the transaction's id, as the log spells it."""
+    found = _XA.match(statement)
+    return None if found is None else (found[1].upper(), "".join(found[2].split()))
+
+
+def concerned(statement: str, database: str) -> list[Concerned]:
+    """The tables that a statement changes without row events; `database` is where it was run."""
+    text = _EXECUTED_COMMENT.sub(" ", _COMMENT.sub(" ", _LITERAL.sub("''", statement))).strip()
+    whole = _WHOLE.match(text)
+    if whole is None:
+        dropped = _DATABASE.match(text)
+        if dropped is not None:
+            return [Concerned(_bare(dropped[1]), None, "DROP DATABASE")]
+        if _ROWS.match(text):
+            how = f"{text.split(None, 1)[0].upper()} that was logged as a statement (binlog_format of its session)"
+            return [Concerned(*place, how) for place in _all_places(text, database)]
+        return []
+    how = " ".join(whole[1].upper().split())
+    if how == "ALTER":
+        altered = _ALTER.match(text)
+        if altered is None:
+            return []
+        names = [altered[1], *(found[1] for found in _ALTER_OTHER.finditer(text, altered.end()))]
+        return [Concerned(*_place(name, database), "ALTER TABLE") for name in names]
+    if how.startswith("CREATE"):
+        created = _CREATE.match(text)
+        return [Concerned(*_place(created[1], database), how)] if created else []
+    return [Concerned(*place, how) for place in _all_places(text[whole.end() :], database)]
+
+
+def _all_places(text: str, database: str) -> list[tuple[str, str]]:
+    """Every name in a text that could be a table's: too many do no harm, a word is seldom one of ours."""
+    return [_place(found[0], database) for found in _TABLE.finditer(text)]
+
+
+def _place(name: str, database: str) -> tuple[str, str]:
+    found = _TABLE.match(name)
+    assert found is not None
+    first, second = found[1], found[2]
+    return (database, _bare(first)) if second is None else (_bare(first), _bare(second))
+
+
+def _bare(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
