@@ -16,10 +16,12 @@ from viewkeeper.algorithms.update_queue import MakeZSet
 from viewkeeper.errors import PositionLost, SourceError, ViewkeeperError
 from viewkeeper.mediator.alignment import Alignment, GroupChange
 from viewkeeper.mediator.channel import Channel, Learn, Reply
+from viewkeeper.mediator.derived import DerivedView
 from viewkeeper.mediator.feed import Event, Feed
 from viewkeeper.mediator.maintained import MaintainedView, Maintenance
 from viewkeeper.messages import Position, Query, Transaction, Vector, ViewDelta
 from viewkeeper.sources.base import Disruption
+from viewkeeper.sql.view import View
 
 MOST_IN_PROGRESS = 20_000
 """Transactions of a source that are taken and not yet part of a state; more are taken only if an answer shows them."""
@@ -56,6 +58,8 @@ class GroupPlan:
     name: str
     views: tuple[Maintenance, ...]
     vector: Vector
+    derived: tuple[View, ...] = ()
+    """views over views of the group, each behind those that it reads"""
     states_per_commit: int | None = None
     """how many states a commit holds at most; None: as many as there are"""
 
@@ -88,9 +92,13 @@ class Group:
         }
         self._alignment = Alignment(how.view.name for how in plan.views)
         self._contents: dict[str, Any] = {}
+        self._last: dict[str, Any] = {}
         self._instant: deque[Callable[[], None]] = deque()
         self._in_progress: dict[str, set[Position]] = {source: set() for source in sources}
         self.views = {how.view.name: self._maintained(how, sources) for how in plan.views}
+        self._derived = {
+            view.name: DerivedView(view, make_zset=make_zset, read=self._committed) for view in plan.derived
+        }
 
     def _maintained(self, how: Maintenance, sources: Iterable[str]) -> MaintainedView:
         name = how.view.name
@@ -189,9 +197,12 @@ class Group:
                 self._halt(view, error.detail)
 
     def _halt(self, view: str, reason: str) -> None:
-        del self.views[view]
-        self._alignment.leave(view)
+        if self._derived.pop(view, None) is None:
+            del self.views[view]
+            self._alignment.leave(view)
         self._store.halt(self.name, view, reason)
+        for over in [name for name, derived in self._derived.items() if view in derived.view.relations]:
+            self._halt(over, f"it reads {view}, which is halted: {reason}")
 
     def _source_failed(self, source: str, error: ViewkeeperError) -> None:
         """The source will not go on. If its changes are lost so are the views over it; else they wait for a repair."""
@@ -233,6 +244,12 @@ class Group:
             self._contents[view] = held
         return held
 
+    def _committed(self, view: str) -> Any:
+        """A view at the last commit; kept, if it is small."""
+        if view not in self._last:
+            self._last[view] = self._store.read(view)
+        return self._last[view]
+
     def _forward(self, change: GroupChange) -> GroupChange:
         """Recompute may reflect a transaction again: a vector does not go back."""
         ahead = {source: place for source, place in change.vector.items() if place > self._reached[source]}
@@ -243,6 +260,11 @@ class Group:
         changes = [self._forward(change) for change in self._alignment.changes()]
         if not changes:
             return False
+        for name, derived in tuple(self._derived.items()):
+            try:
+                changes = derived.follow(changes)
+            except ViewkeeperError as error:
+                self._halt(name, error.detail)
         if self._recorder is not None:
             self._recorder.installed(self.name, changes)
         size = self._states_per_commit or len(changes)
@@ -255,7 +277,12 @@ class Group:
                 self.vector.update(change.vector)
                 for transaction in change.transactions:
                     self._in_progress[transaction.source].discard(transaction.position)
-        for view in [view for view, rows in self._contents.items() if not getattr(rows, "in_memory", True)]:
-            # On Spark a sum would grow with every state: the stored view is read again instead.
-            del self._contents[view]
+        for view, rows in self._last.items():
+            for delta in (delta for change in changes for delta in change.deltas.get(view, ())):
+                rows = rows + delta
+            self._last[view] = rows
+        # On Spark a sum would grow with every state: the stored view is read again instead.
+        for held in (self._contents, self._last):
+            for view in [view for view, rows in held.items() if not getattr(rows, "in_memory", True)]:
+                del held[view]
         return True

@@ -5,22 +5,27 @@
                       └──── queries ────┘                each goes to the channel of its source
 
 What an algorithm stores may be more than the view shows: keyed ones add the keys of the operands.
+
+A ΔIS takes a while, and other sources go on meanwhile. Everything still reaches the driver in the order in which it
+came from the sources, each message in the place that it took when it came: all views of a group follow one schedule.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from viewkeeper.algorithms.driver import Driver
+from viewkeeper.algorithms.driver import Driver, Ticket
 from viewkeeper.algorithms.registry import Transactions, algorithm, prepare
 from viewkeeper.algorithms.update_queue import MakeZSet
 from viewkeeper.mediator.statistics import FanOut
-from viewkeeper.messages import Query, Transaction, ViewDelta
+from viewkeeper.messages import HopQuery, Query, Transaction, ViewDelta
 from viewkeeper.sources.multi_relation import MultiRelationWrapper
 from viewkeeper.sql.decompose import Decomposition, decompose
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import OutputColumn, View
 
+Message = Transaction | tuple[Ticket, Any]
 Ask = Callable[[Query, Callable[[Any], None]], None]
 
 
@@ -84,6 +89,7 @@ class MaintainedView:
         self.relations: Mapping[str, Relation] = how.view.relations
         self._ask = ask
         self._make_zset = make_zset
+        self._inbox = _Inbox()
         parts = how.parts
         plan, queue, process = prepare(
             how.algorithm,
@@ -98,7 +104,7 @@ class MaintainedView:
         plan.fan_out = self._fan_out.expected
         self._wrappers = {
             source: MultiRelationWrapper(
-                source, views, ask=self._ask_database(source), emit=self._emitted, make_zset=make_zset, batch=BATCH
+                source, views, ask=self._ask_database(source), emit=self._complete, make_zset=make_zset, batch=BATCH
             )
             for source, views in (parts.local_views if parts else {}).items()
         }
@@ -117,30 +123,67 @@ class MaintainedView:
 
     def deliver(self, transaction: Transaction) -> None:
         """A transaction of a source arrives."""
+        self._inbox.take_place(_place_of(transaction))
         wrapper = self._wrappers.get(transaction.source)
         if wrapper is not None:
             wrapper.base_transaction(transaction)
         else:
-            self.driver.deliver(transaction)
+            self._complete(transaction)
 
-    def _send(self, ticket: int, query: Query) -> None:
+    def _send(self, ticket: Ticket, query: Query) -> None:
         wrapper = self._wrappers.get(query.source)
         if wrapper is not None:
-            wrapper.maintenance_query(ticket, query)  # type: ignore[arg-type]
+            assert isinstance(query, HopQuery), "over the wrapper, algorithms ask hop by hop"
+            wrapper.maintenance_query(ticket, query)
         else:
-            self._ask(query, lambda rows: self.driver.answer(ticket, rows))
+            self._ask(query, lambda rows: self._answered(ticket, rows))
 
-    def _ask_database(self, source: str) -> Callable[[tuple[str, int], Query], None]:
-        def ask(asked_by: tuple[str, int], query: Query) -> None:
-            self._ask(query, lambda rows: self._wrappers[source].base_answer(asked_by, rows))
+    def _answered(self, ticket: Ticket, rows: Any) -> None:
+        self._inbox.take_place(ticket)
+        self._complete((ticket, rows))
+
+    def _ask_database(self, source: str) -> Callable[[tuple[str, Ticket], Query], None]:
+        def ask(asked_by: tuple[str, Ticket], query: Query) -> None:
+            def answered(rows: Any) -> None:
+                local_view, ticket = asked_by
+                if not local_view:
+                    self._inbox.take_place(ticket)
+                self._wrappers[source].base_answer(asked_by, rows)
+
+            self._ask(query, answered)
 
         return ask
 
-    def _emitted(self, message: Any) -> None:
-        if isinstance(message, Transaction):
-            self.driver.deliver(message)
-        else:
-            self.driver.answer(*message)
+    def _complete(self, message: Message) -> None:
+        """A message that may have waited for its ΔIS is there."""
+        self._inbox.fill(_place_of(message) if isinstance(message, Transaction) else message[0], message)
+        for arrived in self._inbox.complete():
+            if isinstance(arrived, Transaction):
+                self.driver.deliver(arrived)
+            else:
+                self.driver.answer(*arrived)
+
+
+class _Inbox:
+    """Messages in the order in which they came; each leaves when it is complete and first."""
+
+    def __init__(self) -> None:
+        self._places: deque[Hashable] = deque()
+        self._filled: dict[Hashable, Message] = {}
+
+    def take_place(self, place: Hashable) -> None:
+        self._places.append(place)
+
+    def fill(self, place: Hashable, message: Message) -> None:
+        self._filled[place] = message
+
+    def complete(self) -> Iterator[Message]:
+        while self._places and self._places[0] in self._filled:
+            yield self._filled.pop(self._places.popleft())
+
+
+def _place_of(transaction: Transaction) -> Hashable:
+    return (transaction.source, transaction.position)
 
 
 BATCH = 4_096

@@ -17,7 +17,7 @@ from typing import Any
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algorithms.registry import Transactions
-from viewkeeper.errors import DefinitionError, UsageError
+from viewkeeper.errors import DefinitionError, UnsupportedClause, UsageError
 from viewkeeper.mediator.base_image import image_at
 from viewkeeper.mediator.choice import choose, promised
 from viewkeeper.mediator.group import GroupPlan, Recorder
@@ -41,12 +41,25 @@ from viewkeeper.warehouse.writer import Writer
 SQL, ALGORITHM, LEVEL = "sql", "algorithm", "level"
 
 
+VIEWS = ""
+"""The source of a relation that is a view of this warehouse."""
+
+
 @dataclass(frozen=True)
 class Kept:
     """A view that is maintained: how, and in which group."""
 
     how: Maintenance
     group: str
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The views that it is over; none if it is over sources."""
+        return tuple(name for name, one in self.how.view.relations.items() if one.source == VIEWS)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return () if self.reads else self.how.view.sources
 
 
 class Keeper:
@@ -67,41 +80,73 @@ class Keeper:
     # --- what is kept ---
 
     def kept(self) -> dict[str, Kept]:
-        """Every view that was created over sources."""
-        relations = self.sources.relations()
-        return {
-            name: Kept(self._how(parse_view(view.properties[SQL], relations)), view.group)
+        """Every view that was created over sources or other views, each behind those that it reads."""
+        kept: dict[str, Kept] = {}
+        relations = self._relations()
+        for name, view in sorted(self._writer.catalog.items(), key=lambda entry: entry[1].created):
+            if SQL in view.properties:
+                kept[name] = Kept(self._how(parse_view(view.properties[SQL], relations)), view.group)
+        return kept
+
+    def _relations(self) -> dict[str, Relation]:
+        """What a view can be over: the relations of the sources, and the views that are maintained."""
+        views = {
+            name: Relation(name, VIEWS, *map(tuple, zip(*view.shown.columns, strict=True)))
             for name, view in self._writer.catalog.items()
             if SQL in view.properties
         }
+        return {**self.sources.relations(), **views}
 
     def _how(self, view: View) -> Maintenance:
+        if VIEWS in view.sources:
+            return self._over_views(view)
         spanning = [name for name in view.sources if self.sources.definition(name).global_transactions]
         return choose(view, Transactions.GLOBAL if len(spanning) > 1 else Transactions.LOCAL)
+
+    @staticmethod
+    def _over_views(view: View) -> Maintenance:
+        if len(view.sources) > 1:
+            tables = [name for name, relation in view.relations.items() if relation.source != VIEWS]
+            raise UnsupportedClause(
+                f"{view.name} reads views and tables of sources at once",
+                f"make a view of {', '.join(tables)} first, and join the views",
+            )
+        for name in ("consistency", "algorithm", "group", "nested_depth"):
+            if name in dict(view.properties):
+                raise UnsupportedClause(
+                    f"{view.name} follows the views that it reads, so the property {name} does not apply to it",
+                    "leave it out, or set it at those",
+                )
+        return Maintenance(view, "batched-sweep")
 
     def _plans(self) -> list[GroupPlan]:
         """The groups with the views that are not halted, each at the vector of its last commit."""
         halted = self._halts.all()
-        groups: dict[str, list[Maintenance]] = {}
+        views: dict[str, list[Maintenance]] = {}
+        derived: dict[str, list[View]] = {}
         for name, view in self.kept().items():
-            if name not in halted:
-                groups.setdefault(view.group, []).append(view.how)
+            if name not in halted and view.reads:
+                derived.setdefault(view.group, []).append(view.how.view)
+            elif name not in halted:
+                views.setdefault(view.group, []).append(view.how)
         record = self._writer.last
-        return [GroupPlan(group, tuple(views), record.groups[group].vector) for group, views in groups.items()]
+        return [
+            GroupPlan(group, tuple(of_group), record.groups[group].vector, tuple(derived.get(group, ())))
+            for group, of_group in views.items()
+        ]
 
     # --- creating and dropping ---
 
     def create_view(self, sql: str) -> Definition:
         """Parse, choose an algorithm, load, and commit the first state."""
         with self._alone():
-            view = parse_view(sql, self.sources.relations())
+            view = parse_view(sql, self._relations())
             if not sql.lstrip().lower().startswith("create"):
                 raise DefinitionError("the view has no name", "write CREATE MATERIALIZED VIEW name AS SELECT ...")
             how = self._how(view)
             group = self._group_for(view, how)
             there = self._writer.last.groups.get(group)
-            vector = {name: place for name, place in (there.vector if there else {}).items() if name in view.sources}
-            with self._content(how, vector) as (rows, at), self._commit() as commit:
+            with self._content(how, there.vector if there else {}) as (rows, at), self._commit() as commit:
                 return self._create(commit, how, group, rows, at)
 
     def _create(
@@ -127,6 +172,15 @@ class Keeper:
     def _group_for(self, view: View, how: Maintenance) -> str:
         """The group that the view asks for; else one that shares a source and is maintained alike; else a new one."""
         kept = self.kept()
+        if VIEWS in view.sources:
+            groups = {kept[name].group for name in view.relations}
+            if len(groups) > 1:
+                raise UnsupportedClause(
+                    f"the views that {view.name} reads are in the groups {', '.join(sorted(groups))}, with states of "
+                    "their own",
+                    "create them with the same TBLPROPERTIES('group' = ...)",
+                )
+            return groups.pop()
         asked = dict(view.properties).get("group")
         if asked is not None:
             others = {one.how.algorithm for one in kept.values() if one.group == asked}
@@ -141,7 +195,7 @@ class Keeper:
             one.group
             for one in kept.values()
             if (one.how.algorithm, one.how.options) == (how.algorithm, how.options)
-            and set(one.how.view.sources) & set(view.sources)
+            and set(one.sources) & set(view.sources)
             and "group" not in dict(one.how.view.properties)
         }
         # Two groups have two vectors, and stay two: a view that would connect them has a group of its own.
@@ -150,6 +204,8 @@ class Keeper:
     def drop_view(self, name: str) -> None:
         with self._alone():
             definition = find(self._writer.catalog, name)
+            if over := sorted(other for other, one in self.kept().items() if name in one.reads):
+                raise UsageError(f"view {name} is read by {', '.join(over)}", "drop those first")
             with self._commit() as commit:
                 commit.drop(name)
             self._halts.remove(definition.folder)
@@ -157,7 +213,7 @@ class Keeper:
     def remove_source(self, name: str) -> list[str]:
         """Undo what was installed at a source; refused while views are over it."""
         with self._alone():
-            using = sorted(view for view, one in self.kept().items() if name in one.how.view.sources)
+            using = sorted(view for view, one in self.kept().items() if name in one.sources)
             if using:
                 raise UsageError(f"source {name} is in use by {', '.join(using)}", "drop those views first")
             return self.sources.remove(name)
@@ -169,18 +225,33 @@ class Keeper:
         self, how: Maintenance, vector: Vector, *, shown: bool = False
     ) -> Iterator[tuple[Any, dict[str, Position]]]:
         """The rows of a view at a vector, as they are stored or as they are shown, and the vector."""
-        sources = {name: self.sources.source(name) for name in how.view.sources}
+        base = self._base_of(how)
+        relations = {n: one for over in base.values() for n, one in over.relations.items() if one.source != VIEWS}
+        sources = {one.source: self.sources.source(one.source) for one in relations.values()}
         with self._writer.staging() as folder:
 
             def collect(relation: Relation) -> CollectedRows:
                 return CollectedRows(relation, self._engines, self._files.store, f"{STAGING}/{folder}")
 
-            contents, at = image_at(sources, how.view.relations, vector, collect)
+            contents, at = image_at(sources, relations, vector, collect)
+            if VIEWS in how.view.sources:
+                for name, over in base.items():
+                    contents[name] = JoinPlan(over).evaluate(contents)
             parts = None if shown else how.parts
             for source, views in (parts.local_views if parts else {}).items():
                 for local in views:
                     contents[f"{source}.{local.name}"] = JoinPlan(local).evaluate(contents)
             yield JoinPlan(how.view if shown else how.stored).evaluate(contents), at
+
+    def _base_of(self, how: Maintenance) -> dict[str, View]:
+        """The views that must be computed to compute a view over views, in order; or the view itself."""
+        if VIEWS not in how.view.sources:
+            return {how.view.name: how.view}
+        kept = self.kept()
+        needed = list(how.view.relations)
+        for name in needed:
+            needed += [other for other in kept[name].reads if other not in needed]
+        return {name: one.how.view for name, one in kept.items() if name in needed}
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -246,7 +317,7 @@ class Keeper:
         """Make a view anew from its sources; what is different becomes a new state. This also ends a halt."""
         with self._alone():
             view = self._find(name)
-            for source in view.how.view.sources:
+            for source in view.sources:
                 self.sources.refresh(source)
             view = self._find(name)
             definition = find(self._writer.catalog, name)
@@ -266,6 +337,8 @@ class Keeper:
         plan = next((plan for plan in self._plans() if plan.name == group), None)
         if plan is None:
             return {}
+        if self.kept()[name].reads:
+            return dict(plan.vector)
         needed = {source for how in plan.views if how.view.name != name for source in how.view.sources}
         return {source: place for source, place in plan.vector.items() if source in needed}
 

@@ -1,0 +1,83 @@
+"""Views over views: maintained from the changes of the views that they read, in the same states.
+
+    state s of the group   =   a transaction of the views, with their changes in s as its rows
+
+So a view over views is maintained as any other, by batched-sweep, over a source that answers at once: the views of its
+own group as they stand. Every state of the group gives it a state, and both are committed together.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from viewkeeper.algorithms.driver import Driver, Ticket
+from viewkeeper.algorithms.registry import Transactions, prepare
+from viewkeeper.algorithms.update_queue import MakeZSet
+from viewkeeper.mediator.alignment import GroupChange
+from viewkeeper.mediator.maintained import BATCH
+from viewkeeper.messages import Change, Query, Transaction, ViewDelta, position
+from viewkeeper.sql.view import View
+
+
+class DerivedView:
+    """One view over views of its group. `read` gives a view as it is at the last commit."""
+
+    def __init__(self, view: View, *, make_zset: MakeZSet, read: Callable[[str], Any]) -> None:
+        self.view = view
+        self._read = read
+        self._make_zset = make_zset
+        self._states = 0
+        self._questions: list[tuple[Ticket, Query]] = []
+        self._installed: list[ViewDelta] = []
+        _, queue, process = prepare(
+            "batched-sweep", view, Transactions.LOCAL, options={"batch": BATCH}, make_zset=make_zset
+        )
+        self._driver = Driver(
+            process,
+            queue,
+            send=lambda ticket, query: self._questions.append((ticket, query)),
+            install=self._installed.extend,
+            read_view=lambda: None,
+        )
+
+    def follow(self, changes: Sequence[GroupChange]) -> list[GroupChange]:
+        """New states of the group, with the changes of this view added to them."""
+        for change in changes:
+            self._states += 1
+            self._driver.deliver(Transaction(self._source, position(self._states), self._rows(change)))
+        while self._questions:
+            ticket, query = self._questions.pop(0)
+            self._driver.answer(ticket, self._answer(query, changes))
+        deltas, self._installed[:] = list(self._installed), []
+        return [
+            change
+            if delta.delta.is_empty()
+            else replace(change, deltas={**change.deltas, self.view.name: (delta.delta,)})
+            for change, delta in zip(changes, deltas, strict=True)
+        ]
+
+    @property
+    def _source(self) -> str:
+        return self.view.sources[0]
+
+    def _rows(self, change: GroupChange) -> tuple[Change, ...]:
+        return tuple(
+            Change(name, row, weight)
+            for name, relation in self.view.relations.items()
+            for delta in change.deltas.get(name, ())
+            for row, weight in delta.keep(relation.columns).weights()
+        )
+
+    def _answer(self, query: Query, changes: Sequence[GroupChange]) -> Any:
+        """Over the views behind all states that have been delivered: those of the last commit, and what is new."""
+        if query.size() == 0:
+            return query.over([self._make_zset(fetch.columns, []) for fetch in query.fetches()])
+        contents = {}
+        for operand in (operand for fetch in query.fetches() for operand in fetch.operands):
+            name, columns = operand.relation.name, operand.relation.columns
+            rows = self._read(name).keep(columns)
+            for change in changes:
+                for delta in change.deltas.get(name, ()):
+                    rows = rows + delta.keep(columns)
+            contents[name] = rows
+        return query.evaluate(contents)
