@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from viewkeeper.algebra.zset import Row
 from viewkeeper.clock import monotonic
 from viewkeeper.errors import ProtocolError, SourceError, SourceUnavailable, ViewkeeperError
+from viewkeeper.mediator.report import SourceReport
 from viewkeeper.messages import Fetch, Position, Transaction
 from viewkeeper.sources.base import Batch, Disruption, Source
 
@@ -154,6 +155,18 @@ class Feed:
     def _wake(self) -> None:
         for subscription in tuple(self._subscriptions):
             subscription.wake()
+
+    def report(self) -> SourceReport:
+        trouble = self.trouble
+        return SourceReport(
+            self.source.name,
+            self.upto,
+            self._behind(),
+            trouble.reason if trouble else None,
+            monotonic() - trouble.since if trouble else 0.0,
+            trouble.attempts if trouble else 0,
+            self.failure.detail if self.failure else None,
+        )
 
     # --- readings ---
 

@@ -19,6 +19,7 @@ from viewkeeper.mediator.channel import Channel, Learn, Reply
 from viewkeeper.mediator.derived import DerivedView
 from viewkeeper.mediator.feed import Event, Feed
 from viewkeeper.mediator.maintained import MaintainedView, Maintenance
+from viewkeeper.mediator.report import GroupReport
 from viewkeeper.messages import Position, Query, Transaction, Vector, ViewDelta
 from viewkeeper.sources.base import Disruption
 from viewkeeper.sql.view import View
@@ -79,6 +80,7 @@ class Group:
         self.vector: dict[str, Position] = dict(plan.vector)
         self._reached = dict(plan.vector)
         self.failure: ViewkeeperError | None = None
+        self.halted: dict[str, str] = {}
         self.states = 0
         self.commits = 0
         self._store = store
@@ -160,6 +162,24 @@ class Group:
         """Up to here the group needs nothing of a source any more."""
         return self.vector[source] if self._in_progress[source] else self.channels[source].subscription.position
 
+    def report(self) -> GroupReport:
+        traffic = [channel.traffic for channel in self.channels.values()]
+        return GroupReport(
+            self.name,
+            (*self.views, *self._derived),
+            dict(self.vector),
+            self.states,
+            self.commits,
+            sum(map(len, self._in_progress.values())),
+            sum(one.transactions for one in traffic),
+            sum(one.merged for one in traffic),
+            sum(one.queries for one in traffic),
+            sum(one.messages for one in traffic),
+            sum(one.rows_sent for one in traffic),
+            sum(one.rows_received for one in traffic),
+            self.failure.detail if self.failure else None,
+        )
+
     def close(self) -> None:
         for channel in self.channels.values():
             channel.close()
@@ -201,6 +221,7 @@ class Group:
             del self.views[view]
             self._alignment.leave(view)
         self._store.halt(self.name, view, reason)
+        self.halted[view] = reason
         for over in [name for name, derived in self._derived.items() if view in derived.view.relations]:
             self._halt(over, f"it reads {view}, which is halted: {reason}")
 

@@ -15,6 +15,7 @@ from viewkeeper.clock import monotonic
 from viewkeeper.errors import SourceError, SourceUnavailable
 from viewkeeper.mediator.feed import Feed
 from viewkeeper.mediator.group import Group, GroupPlan, Recorder, Store
+from viewkeeper.mediator.report import Report
 from viewkeeper.messages import Position, Vector
 from viewkeeper.sources.base import PATIENCE, Source
 
@@ -120,6 +121,14 @@ class Mediator:
                         "its views are as they were; try again when it is back",
                     )
             self._stop.wait(GLANCE)
+
+    def report(self) -> Report:
+        """What is going on; from any thread."""
+        return Report(
+            tuple(feed.report() for feed in self.feeds.values()),
+            tuple(group.report() for group in self.groups),
+            {view: reason for group in self.groups for view, reason in group.halted.items()},
+        )
 
     # --- what the sources may forget ---
 

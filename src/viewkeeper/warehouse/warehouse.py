@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.errors import NotAWarehouse, UsageError
 from viewkeeper.mediator.mediator import Mediator
+from viewkeeper.mediator.report import Report
 from viewkeeper.messages import Vector
 from viewkeeper.sources.base import Finding
 from viewkeeper.warehouse.catalog import Catalogs, find
@@ -182,17 +183,32 @@ class Warehouse:
         """Stop maintaining a view, and drop it."""
         self._keeper.drop_view(name)
 
-    def catch_up(self, *, history: str | os.PathLike[str] | None = None) -> Vector:
-        """Process everything that the sources have committed up to now; the positions that were reached."""
-        with recording(self._keeper, history) as recorder, self._keeper.maintaining(recorder) as mediator:
-            return mediator.catch_up()
+    def catch_up(
+        self, *, history: str | os.PathLike[str] | None = None, watch: Callable[[Report], None] | None = None
+    ) -> Vector:
+        """Process everything that the sources have committed up to now; the positions that were reached.
 
-    def run(self, seconds: float | None = None, *, history: str | os.PathLike[str] | None = None) -> None:
-        """Maintain the views until stopped by `stop`, or for so long."""
+        A source that cannot be reached for some time is an error, but its views alone are left behind.
+        """
+        with recording(self._keeper, history) as recorder, self._keeper.maintaining(recorder) as mediator:
+            return mediator.catch_up(watch=(lambda: watch(mediator.report())) if watch else lambda: None)
+
+    def run(
+        self,
+        seconds: float | None = None,
+        *,
+        history: str | os.PathLike[str] | None = None,
+        watch: Callable[[Report], None] | None = None,
+    ) -> Report:
+        """Maintain the views until stopped by `stop`, or for so long; what was done.
+
+        `watch` is called several times a second with what is going on.
+        """
         with recording(self._keeper, history) as recorder, self._keeper.maintaining(recorder) as mediator:
             self._running = mediator
             try:
-                mediator.run(seconds)
+                mediator.run(seconds, (lambda: watch(mediator.report())) if watch else lambda: None)
+                return mediator.report()
             finally:
                 self._running = None
 

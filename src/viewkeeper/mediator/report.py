@@ -1,0 +1,52 @@
+"""What a mediator is doing, as plain data: for a live table, a status file, a benchmark."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from viewkeeper.messages import Position, Vector
+
+
+@dataclass(frozen=True)
+class SourceReport:
+    """One source: how far its stream has come, and what is the matter if it cannot be reached."""
+
+    name: str
+    upto: Position
+    waiting: int
+    """events that the slowest group has not taken yet"""
+    trouble: str | None = None
+    unreachable_for: float = 0.0
+    attempts: int = 0
+    failure: str | None = None
+    """why it will not go on by itself"""
+
+
+@dataclass(frozen=True)
+class GroupReport:
+    """One group: what it has done, and what went over its channels."""
+
+    name: str
+    views: tuple[str, ...]
+    vector: Vector
+    states: int
+    commits: int
+    in_progress: int
+    """transactions that are taken and not part of a state yet"""
+    transactions: int
+    merged: int
+    """of these, such that may be several which the capture could not tell apart"""
+    queries: int
+    messages: int
+    rows_sent: int
+    rows_received: int
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """A mediator at one moment."""
+
+    sources: tuple[SourceReport, ...]
+    groups: tuple[GroupReport, ...]
+    halted: Mapping[str, str]
+    """views that were halted during this run, and why"""
