@@ -1,7 +1,6 @@
 """One commit of a Delta table, as `_delta_log/%020d.json` tells it.
 
     add, remove     files whose rows are there from this version on, or no longer
-    cdc             files of the change data feed: the changed rows themselves, if the writer keeps that feed
     metaData        columns and properties, when they change
     protocol        what a reader must be able to do
 
@@ -53,7 +52,6 @@ class Commit:
     adds: dict[str, tuple[DataFile, bool]] = field(default_factory=dict)
     """by the path in the log; with whether rows are new by it"""
     removes: dict[str, bool] = field(default_factory=dict)
-    feed: list[DataFile] = field(default_factory=list)
     columns: Columns | None = None
     problem: str | None = None
     """why the table cannot be read from here on"""
@@ -88,8 +86,6 @@ def read_commit(table: Path, version: int, columns: Columns) -> Commit:
             commit.adds[add["path"]] = data_file(table, add, types), bool(add.get("dataChange", True))
         if remove := action.get("remove"):
             commit.removes[remove["path"]] = bool(remove.get("dataChange", True))
-        if feed := action.get("cdc"):
-            commit.feed.append(data_file(table, feed, types))
     return commit
 
 

@@ -91,6 +91,8 @@ class Follower:
             return None
         try:
             return violation(state.content(relation), self._workshop, None if was_broken else inserted)
+        except Misfit as error:
+            return str(error)
         except FileGone:
             # The table has gone on and was vacuumed: later versions are looked at again.
             return None

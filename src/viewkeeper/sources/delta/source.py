@@ -2,10 +2,9 @@
 
 Position   the version of the table; of several tables, the number of a recorded step (`steps.py`)
 Reading    the files of the pinned versions: exact by construction, while VACUUM leaves them there
-Stream     a transaction per version, from the change data feed or from the files that it added and removed
+Stream     a transaction per version: the rows of the files that it added, minus those of the files that it removed
 
-Nothing is installed in a table. The change data feed makes updates of large files cheaper to follow; without it the
-changes are the same.
+Nothing is installed in a table, and no change data feed is needed.
 """
 
 import shutil
@@ -22,7 +21,7 @@ from viewkeeper.sources.base import GLOBAL_TX, Batch, Finding, Reading, Request,
 from viewkeeper.sources.delta.commits import LOG
 from viewkeeper.sources.delta.follower import Event, Follower, columns_of_relation
 from viewkeeper.sources.delta.steps import RecordedSteps, Steps, VersionSteps
-from viewkeeper.sources.delta.table import FEED, LakeTable, State
+from viewkeeper.sources.delta.table import LakeTable, State
 from viewkeeper.sources.lake.column_types import Misfit
 from viewkeeper.sources.lake.content import Content, FileGone
 from viewkeeper.sources.lake.durable import explained
@@ -76,17 +75,13 @@ class DeltaSource(Source):
     # --- set-up ---
 
     def doctor(self) -> list[Finding]:
-        """Tables that cannot be read, keys that are none, and where the change data feed would help."""
+        """Tables that cannot be read, and keys that are none."""
         findings = []
         for name, table in self._tables.items():
             try:
                 content = table.state(table.newest()).content(self._relations[name])
                 if wrong := violation(content, self._workshop):
                     findings.append(Finding(f"{self.name}.{name}: {wrong}", "delete rows, or declare another key"))
-                if not table.has_feed():
-                    what = f"{self.name}.{name} keeps no change data feed: an update reads the files that it rewrites"
-                    mend = f"ALTER TABLE delta.`{table.path}` SET TBLPROPERTIES ('{FEED}' = 'true')"
-                    findings.append(Finding(what, f"{mend} (older writers may not know it)", fatal=False))
             except (FileGone, Misfit) as error:
                 findings.append(Finding(f"{self.name}.{name} cannot be read: {error}", "restore an earlier version"))
             except ViewkeeperError as error:

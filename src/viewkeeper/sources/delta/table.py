@@ -5,8 +5,7 @@
 """
 
 import threading
-from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from viewkeeper.algebra.zset import Row
 from viewkeeper.errors import PositionLost, SourceError, SourceUnavailable
 from viewkeeper.messages import Change
 from viewkeeper.sources.delta.commits import (
@@ -29,13 +27,10 @@ from viewkeeper.sources.delta.commits import (
     read_commit,
 )
 from viewkeeper.sources.lake.content import Content, DataFile
-from viewkeeper.sources.lake.difference import changes, difference
+from viewkeeper.sources.lake.difference import difference
 from viewkeeper.sources.lake.workshop import Workshop
 from viewkeeper.sql.relation import Relation
 
-FEED = "delta.enableChangeDataFeed"
-_KIND = "_change_type"
-_SIGNS = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
 _PARTITION = "partition."
 
 
@@ -87,6 +82,12 @@ class LakeTable:
     def state(self, version: int) -> State:
         """The table at a version, from its log."""
         table = self._open(version)
+        try:
+            return self._state(table)
+        except (DeltaError, OSError, pa.ArrowException) as error:
+            raise _unavailable(self.path, error) from error
+
+    def _state(self, table: DeltaTable) -> State:
         protocol, metadata = table.protocol(), table.metadata()
         check_features(self.name, protocol.min_reader_version, protocol.reader_features or [])
         check_properties(self.name, metadata.configuration)
@@ -119,11 +120,6 @@ class LakeTable:
         except (OSError, ValueError, KeyError):
             return 0
 
-    def has_feed(self) -> bool:
-        """Whether its writers keep the change data feed."""
-        configuration: dict[str, Any] = self._open(None).metadata().configuration
-        return configuration.get(FEED) == "true"
-
     def _open(self, version: int | None) -> DeltaTable:
         try:
             return DeltaTable(str(self.path), version=version)
@@ -146,20 +142,9 @@ class LakeTable:
 
 def commit_changes(state: State, commit: Commit, relation: Relation, workshop: Workshop) -> list[Change]:
     """What a commit changes in the relation; the state is still that before it."""
-    if commit.feed:
-        return _feed_changes(commit, relation)
     gone = tuple(state.files[path] for path, moved in commit.removes.items() if moved and path in state.files)
     come = tuple(file for file, is_new in commit.adds.values() if is_new)
     return difference(Content(relation, gone), Content(relation, come), workshop)
-
-
-def _feed_changes(commit: Commit, relation: Relation) -> list[Change]:
-    marked = replace(relation, columns=(*relation.columns, _KIND), types=(*relation.types, "STRING"))
-    weights: Counter[Row] = Counter()
-    for rows in Content(marked, tuple(commit.feed)).rows(marked.columns):
-        for row in rows:
-            weights[row[:-1]] += _SIGNS[row[-1]]
-    return changes(relation.name, weights.items())
 
 
 def _unavailable(path: Path, error: Exception) -> SourceError:

@@ -241,7 +241,8 @@ class Snapshots:
 
     def forget_before(self, number: int) -> None:
         """Delete the copies before one, unless somebody reads them or a copy is being taken right now."""
-        if not self._taking.acquire(blocking=False):
+        numbers = self.copies.numbers()
+        if not numbers or numbers[0] >= number or not self._taking.acquire(blocking=False):
             return
         try:
             with durable.locked(self.copies.workspace):

@@ -28,6 +28,7 @@ from viewkeeper.sources.files.copies import Copies, Copy
 from viewkeeper.sources.files.folder import Folder
 from viewkeeper.sources.files.snapshots import Snapshots
 from viewkeeper.sources.files.tables import Settings, tables_of
+from viewkeeper.sources.lake.column_types import Misfit
 from viewkeeper.sources.lake.content import Content, FileGone
 from viewkeeper.sources.lake.durable import explained
 from viewkeeper.sources.lake.fetching import answer
@@ -35,6 +36,8 @@ from viewkeeper.sources.lake.workshop import SMALL, Workshop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_DAMAGED = "remove the source and add it again"
 
 _GLANCE = 0.02
 """Seconds between two looks at whether another thread has taken a copy."""
@@ -140,7 +143,10 @@ class FilesSource(Source):
 
     def _step(self, old: Copy, new: Copy) -> Batch:
         place = position(new.number)
-        changes, breaks = self._snapshots.step(old, new)
+        try:
+            changes, breaks = self._snapshots.step(old, new)
+        except (FileGone, Misfit) as error:
+            raise PositionLost(f"the copies of {self.name} are damaged: {error}", _DAMAGED) from error
         events: list[Transaction | Disruption] = [Disruption(relation, place, reason) for relation, reason in breaks]
         if changes:
             events.append(as_transaction(self.name, place, changes))
@@ -193,5 +199,5 @@ class FilesSource(Source):
 def _told(batches: Iterator[Sequence[Row]]) -> Iterator[Sequence[Row]]:
     try:
         yield from batches
-    except FileGone as error:
-        raise SourceUnavailable(f"{error.path} was deleted", "remove the source and add it again") from error
+    except (FileGone, Misfit) as error:
+        raise SourceUnfit(f"a copy is damaged: {error}", _DAMAGED) from error

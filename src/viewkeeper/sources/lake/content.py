@@ -53,10 +53,8 @@ class DataFile:
         """How many rows it has."""
         if self.rows is not None:
             return self.rows
-        try:
+        with file_errors(self.path):
             return int(pq.read_metadata(self.path).num_rows)
-        except FileNotFoundError as error:
-            raise FileGone(self.path) from error
 
 
 @dataclass(frozen=True)
