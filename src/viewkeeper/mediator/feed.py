@@ -70,6 +70,8 @@ class Feed:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix=f"reading of {source.name}")
 
     def start(self) -> None:
+        # Before the thread does: a reading must not take the end of an earlier stream for the end of this one.
+        self.source.stream_starts(self._after)
         self._reader.start()
 
     def close(self) -> None:
@@ -238,9 +240,12 @@ class Subscription:
                 keep = next((i for i, event in enumerate(events) if event.position > until), len(events))
                 del events[keep:]
             self.place += len(events)
+            # The stream may begin before this subscription does: it begins where the first of them does.
+            known = next((i for i, event in enumerate(events) if event.position > self.position), len(events))
+            del events[:known]
             at_end = self.place == feed._end
             last = events[-1].position if events else self.position
-            self.position = max(last, min(feed.upto, until or feed.upto) if at_end or until else last)
+            self.position = max(self.position, last, min(feed.upto, until or feed.upto) if at_end or until else last)
             feed._trim()
             feed._news.notify_all()
         return events

@@ -69,6 +69,10 @@ class LazySource(Source):
                 self._opened.close()
                 self._opened = None
 
+    def stream_starts(self, after: Position | None) -> None:
+        if self._opened is not None:
+            self._opened.stream_starts(after)
+
     def stream_broke(self, error: Exception) -> None:
         if self._opened is not None:
             self._opened.stream_broke(error)
