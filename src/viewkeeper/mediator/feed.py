@@ -41,11 +41,13 @@ class Read:
 
 @dataclass(frozen=True)
 class Trouble:
-    """A source that cannot be reached: why, since when (on the monotonic clock), and how often it was tried."""
+    """A source that cannot be reached: why, since when and until when it is let be (on the monotonic clock), and how
+    often it was tried."""
 
     reason: str
     since: float
     attempts: int
+    next_try: float
 
 
 class Feed:
@@ -57,6 +59,7 @@ class Feed:
         self.trouble: Trouble | None = None
         self.failure: ViewkeeperError | None = None
         """why there will be no more events, if so"""
+        self.retained: int | None = None
         self._after = after
         self._most_waiting = most_waiting
         self._news = threading.Condition()
@@ -109,7 +112,7 @@ class Feed:
                 self.source.stream_broke(error)
                 since = monotonic() if attempts == 0 else since
                 attempts += 1
-                self.trouble = Trouble(error.detail, since, attempts)
+                self.trouble = Trouble(error.detail, since, attempts, monotonic() + pause)
                 self._wake()
                 self._stop.wait(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
@@ -128,6 +131,10 @@ class Feed:
 
     def _append(self, batch: Batch) -> None:
         with self._news:
+            if batch.events and batch.events[0].position < self.upto:
+                raise ProtocolError(
+                    f"{self.source.name} tells of {batch.events[0].position} after it had told everything up to {self.upto}"
+                )
             self._log.extend(batch.events)
             self.upto = self._after = max(self.upto, batch.upto)
             self._trim()
@@ -158,6 +165,13 @@ class Feed:
         for subscription in tuple(self._subscriptions):
             subscription.wake()
 
+    def measure(self) -> None:
+        """Ask how much the source keeps for us."""
+        try:
+            self.retained = self.source.retained() if self.trouble is None else None
+        except SourceError:
+            self.retained = None
+
     def report(self) -> SourceReport:
         trouble = self.trouble
         return SourceReport(
@@ -167,6 +181,8 @@ class Feed:
             trouble.reason if trouble else None,
             monotonic() - trouble.since if trouble else 0.0,
             trouble.attempts if trouble else 0,
+            max(trouble.next_try - monotonic(), 0.0) if trouble else 0.0,
+            self.retained,
             self.failure.detail if self.failure else None,
         )
 

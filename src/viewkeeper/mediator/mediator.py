@@ -22,6 +22,7 @@ from viewkeeper.sources.base import PATIENCE, Source
 GLANCE = 0.02
 """Seconds between two looks at whether everything is caught up."""
 ACKNOWLEDGE_EVERY = 1.0
+MEASURE_EVERY = 10.0
 
 
 class Mediator:
@@ -47,6 +48,7 @@ class Mediator:
         self._threads: list[threading.Thread] = []
         self._acknowledged: dict[str, Position] = {}
         self._last_acknowledgement = monotonic()
+        self._last_measurement: float | None = None
         self.groups: list[Group] = []
 
     def __enter__(self) -> Self:
@@ -121,6 +123,7 @@ class Mediator:
                         "its views are as they were; try again when it is back",
                     )
             self._stop.wait(GLANCE)
+        watch()
 
     def report(self) -> Report:
         """What is going on; from any thread."""
@@ -135,6 +138,13 @@ class Mediator:
     def _acknowledge_now_and_then(self) -> None:
         if monotonic() - self._last_acknowledgement >= ACKNOWLEDGE_EVERY:
             self._acknowledge()
+            self._measure_now_and_then()
+
+    def _measure_now_and_then(self) -> None:
+        if self._last_measurement is None or monotonic() - self._last_measurement >= MEASURE_EVERY:
+            self._last_measurement = monotonic()
+            for feed in self.feeds.values():
+                feed.measure()
 
     def _acknowledge(self) -> None:
         self._last_acknowledgement = monotonic()

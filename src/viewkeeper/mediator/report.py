@@ -17,6 +17,10 @@ class SourceReport:
     trouble: str | None = None
     unreachable_for: float = 0.0
     attempts: int = 0
+    retry_in: float = 0.0
+    """seconds until it is tried again"""
+    retained: int | None = None
+    """bytes that the source keeps for us, where it can say"""
     failure: str | None = None
     """why it will not go on by itself"""
 

@@ -34,6 +34,12 @@ KINDS = {
 }
 
 
+def kind_of(url: str) -> str:
+    """What a URL names, in one word."""
+    scheme = urlsplit(url).scheme
+    return KINDS[scheme].module.partition(".")[0] if scheme in KINDS else scheme
+
+
 def open_source(request: Request, spark: Callable[[], SparkSession], workspace: Path) -> Source:
     """The source of a URL; `workspace` is a folder in which it may keep copies, if its kind needs them."""
     scheme = urlsplit(request.url).scheme

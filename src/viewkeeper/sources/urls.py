@@ -9,7 +9,7 @@ What is stored or shown is always `shown`.
 
 import re
 from collections.abc import Mapping
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 from viewkeeper.errors import BadSourceUrl
 
@@ -20,6 +20,8 @@ _SECRET = ("password", "sslpassword", "passwd")
 def shown(url: str) -> str:
     """The URL without its password. References to the environment stay."""
     parts = urlsplit(url)
+    if "://" not in url:
+        return url
     user, separator, host = parts.netloc.rpartition("@")
     name, _, password = user.partition(":")
     if password and not _VARIABLE.fullmatch(password):
@@ -28,7 +30,7 @@ def shown(url: str) -> str:
     options = parse_qsl(query, keep_blank_values=True)
     if any(option in _SECRET and not _VARIABLE.fullmatch(value) for option, value in options):
         query = urlencode([(o, v) for o, v in options if o not in _SECRET or _VARIABLE.fullmatch(v)], safe="${}/,")
-    return urlunsplit(parts._replace(netloc=f"{user}{separator}{host}", query=query))
+    return _joined(parts._replace(netloc=f"{user}{separator}{host}", query=query))
 
 
 def resolved(name: str, url: str, environment: Mapping[str, str]) -> str:
@@ -48,5 +50,11 @@ def resolved(name: str, url: str, environment: Mapping[str, str]) -> str:
     user, separator, host = parts.netloc.rpartition("@")
     secret = environment.get(f"VIEWKEEPER_PASSWORD_{re.sub('[^A-Z0-9]', '_', name.upper())}")
     if separator and ":" not in user and secret is not None:
-        url = urlunsplit(parts._replace(netloc=f"{user}:{quote(secret, safe='')}@{host}"))
+        url = _joined(parts._replace(netloc=f"{user}:{quote(secret, safe='')}@{host}"))
     return url
+
+
+def _joined(parts: SplitResult) -> str:
+    """`urlunsplit` leaves out the slashes before an empty host."""
+    options = (f"?{parts.query}" if parts.query else "") + (f"#{parts.fragment}" if parts.fragment else "")
+    return f"{parts.scheme}://{parts.netloc}{parts.path}{options}"

@@ -166,7 +166,7 @@ class Keeper:
             group=group,
             vector=at,
             retention=properties.get("retention"),
-            properties={SQL: how.view.sql, ALGORITHM: how.algorithm, LEVEL: str(promised(how)), **properties},
+            properties={**properties, SQL: how.view.sql, ALGORITHM: how.algorithm, LEVEL: str(promised(how))},
         )
 
     def _group_for(self, view: View, how: Maintenance) -> str:

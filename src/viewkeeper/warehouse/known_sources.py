@@ -3,8 +3,11 @@
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 from viewkeeper.errors import DefinitionError, SourceError, SourceUnfit, UnknownName
 from viewkeeper.sources.base import Finding, Request, Source
@@ -14,6 +17,10 @@ from viewkeeper.sources.urls import resolved, shown
 from viewkeeper.sql.relation import Relation
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.source_files import WORKSPACES, SourceDefinition, SourceFiles
+
+INSTALL = "add it with install=True"
+UNNAMED = "source"
+"""what a source is called that has no name yet"""
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -80,7 +87,7 @@ class KnownSources:
         try:
             if install:
                 source.install()
-            self._refuse_unfit(name, source)
+            self._refuse_unfit(name, source, install)
             definition = SourceDefinition(
                 name,
                 shown(url),
@@ -100,13 +107,13 @@ class KnownSources:
         return definition
 
     @staticmethod
-    def _refuse_unfit(name: str, source: Source) -> None:
+    def _refuse_unfit(name: str, source: Source, installed: bool) -> None:
         fatal = [finding for finding in source.doctor() if finding.fatal]
         if fatal:
             raise SourceUnfit(
                 f"source {name} is not ready: " + "; ".join(finding.what for finding in fatal),
-                "add it with install=True, or run:\n    "
-                + "\n    ".join(dict.fromkeys(finding.mend for finding in fatal)),
+                ("run:" if installed else f"{INSTALL}, or run:")
+                + "".join(f"\n    {mend}" for mend in dict.fromkeys(finding.mend for finding in fatal)),
             )
 
     def remove(self, name: str) -> list[str]:
@@ -124,14 +131,22 @@ class KnownSources:
         source = self.source(name).opened()
         if definition.installed:
             source.install()
-        self._refuse_unfit(name, source)
+        self._refuse_unfit(name, source, definition.installed)
         definition = replace(definition, relations=dict(source.relations))
         self._definitions.write(definition)
         self._forget(name)
         return definition
 
-    def doctor(self, name: str) -> list[Finding]:
-        return self.source(name).doctor()
+    def doctor(self, source: str) -> list[Finding]:
+        """What is missing or risky at a source that was added, or at one that might be, by its URL."""
+        if "://" not in source:
+            return self.source(source).doctor()
+        request = Request(UNNAMED, resolved(UNNAMED, source, os.environ), self._identity)
+        with (
+            tempfile.TemporaryDirectory(prefix="viewkeeper-") as workspace,
+            closing(open_source(request, self._files.spark, Path(workspace))) as opened,
+        ):
+            return opened.doctor()
 
     # --- connections ---
 

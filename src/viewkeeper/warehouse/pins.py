@@ -81,10 +81,15 @@ def pinned_commits(store: LocalStore) -> list[int]:
 def _is_alive(told: dict[str, str]) -> bool:
     if datetime.fromisoformat(told["until"]) < now():
         return False
-    if told["host"] != socket.gethostname():
+    return process_is_there(told["host"], int(told["pid"]))
+
+
+def process_is_there(host: str, pid: int) -> bool:
+    """Whether a process may be running; of another machine nothing is known."""
+    if host != socket.gethostname():
         return True
     try:
-        os.kill(int(told["pid"]), 0)
+        os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from viewkeeper.errors import DamagedWarehouse
+from viewkeeper.sources.registry import kind_of
 from viewkeeper.sql.relation import Relation
 from viewkeeper.warehouse.commit_log import HOME
 from viewkeeper.warehouse.record import seal, unseal
@@ -27,6 +28,11 @@ class SourceDefinition:
     global_transactions: bool
     foreign_keys: tuple[tuple[str, str], ...] = ()
     hierarchies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """sqlite, postgres, mysql, files or delta."""
+        return kind_of(self.url)
 
 
 class SourceFiles:

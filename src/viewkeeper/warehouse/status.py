@@ -4,8 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from viewkeeper.messages import Vector
+from viewkeeper.warehouse.halted import Halt, Halts
+from viewkeeper.warehouse.keeper import ALGORITHM, LEVEL
 from viewkeeper.warehouse.pins import pinned_commits
+from viewkeeper.warehouse.running import Running, RunningFile
 from viewkeeper.warehouse.snapshot import Files
+from viewkeeper.warehouse.source_files import SourceFiles
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,23 @@ class ViewStatus:
     pending_files: int
     pending_rows: int
     folder: str
+    algorithm: str | None = None
+    """how it is maintained, if it is"""
+    consistency: str | None = None
+    """the level that this reaches"""
+    halted: Halt | None = None
+    """why it is not maintained any more, if so"""
+
+
+@dataclass(frozen=True)
+class SourceStatus:
+    """One source, as it was added."""
+
+    source: str
+    kind: str
+    url: str
+    relations: tuple[str, ...]
+    installed: bool
 
 
 @dataclass(frozen=True)
@@ -42,11 +63,15 @@ class Status:
     views: tuple[ViewStatus, ...]
     metrics: Mapping[str, object]
     """figures of the last commit"""
+    sources: tuple[SourceStatus, ...] = ()
+    running: Running | None = None
+    """what the process that maintains the views said last, if there is one"""
 
 
 def status_of(files: Files, identity: str) -> Status:
     """The status at the last commit."""
     record = files.log.last()
+    halts = Halts(files.store).all()
     views = []
     for name, view in sorted(files.catalogs.read(record.catalog).items()):
         table, group = record.tables[name], record.groups[view.group]
@@ -65,6 +90,9 @@ def status_of(files: Files, identity: str) -> Status:
                 table.pending.files,
                 table.pending.rows,
                 str(files.store.path(view.folder)),
+                view.properties.get(ALGORITHM),
+                view.properties.get(LEVEL),
+                halts.get(name),
             )
         )
     return Status(
@@ -76,4 +104,9 @@ def status_of(files: Files, identity: str) -> Status:
         len(pinned_commits(files.store)),
         tuple(views),
         record.metrics,
+        tuple(
+            SourceStatus(one.name, one.kind, one.url, tuple(one.relations), one.installed)
+            for one in SourceFiles(files.store).all().values()
+        ),
+        RunningFile(files.store).read(),
     )

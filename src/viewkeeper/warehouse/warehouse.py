@@ -27,8 +27,10 @@ from viewkeeper.warehouse.durations import seconds
 from viewkeeper.warehouse.histories import recording
 from viewkeeper.warehouse.keeper import Audit, Keeper
 from viewkeeper.warehouse.known_sources import KnownSources
+from viewkeeper.warehouse.running import RunningFile
 from viewkeeper.warehouse.session import local_session
 from viewkeeper.warehouse.snapshot import Files, Snapshot, pinned
+from viewkeeper.warehouse.source_files import SourceDefinition
 from viewkeeper.warehouse.states import State
 from viewkeeper.warehouse.status import Status, status_of
 from viewkeeper.warehouse.store import open_store
@@ -47,6 +49,7 @@ class Warehouse:
 
     def __init__(self, files: Files, writer: Writer | None, identity: str, housekeeper: Housekeeper | None) -> None:
         self._files, self._writer, self._identity, self._housekeeper = files, writer, identity, housekeeper
+        self._known: KnownSources | None = None
         self._kept_by: Keeper | None = None
         self._running: Mediator | None = None
 
@@ -95,8 +98,8 @@ class Warehouse:
 
     def close(self) -> None:
         """Wait for a compaction that is under way, and let the next writer in."""
-        if self._kept_by is not None:
-            self._kept_by.close()
+        if self._known is not None:
+            self._known.close()
         if self._housekeeper is not None:
             self._housekeeper.close()
         if self._writer is not None:
@@ -171,13 +174,21 @@ class Warehouse:
         """Undo what was installed at a source and forget it; the statements that are left for somebody else to run."""
         return self._keeper.remove_source(name)
 
-    def doctor(self, name: str) -> list[Finding]:
-        """What is missing or risky at a source, each with the statement that mends it."""
-        return self._keeper.sources.doctor(name)
+    def doctor(self, source: str) -> list[Finding]:
+        """What is missing or risky at a source, by its name or by a URL, each with the statement that mends it."""
+        return self._known_sources.doctor(source)
 
-    def create_view(self, sql: str) -> None:
-        """CREATE MATERIALIZED VIEW name [TBLPROPERTIES (...)] AS SELECT ...: load it, and maintain it from now on."""
-        self._keeper.create_view(sql)
+    @property
+    def sources(self) -> tuple[SourceDefinition, ...]:
+        """The sources that were added, each with its relations; none is contacted."""
+        return tuple(self._known_sources.definitions().values())
+
+    def create_view(self, sql: str) -> str:
+        """CREATE MATERIALIZED VIEW name [TBLPROPERTIES (...)] AS SELECT ...: load it, and maintain it from now on.
+
+        Its name is returned.
+        """
+        return self._keeper.create_view(sql).name
 
     def drop_view(self, name: str) -> None:
         """Stop maintaining a view, and drop it."""
@@ -202,12 +213,23 @@ class Warehouse:
     ) -> Report:
         """Maintain the views until stopped by `stop`, or for so long; what was done.
 
-        `watch` is called several times a second with what is going on.
+        `watch` is called several times a second with what is going on; `status` shows it to other processes.
         """
-        with recording(self._keeper, history) as recorder, self._keeper.maintaining(recorder) as mediator:
+        with (
+            recording(self._keeper, history) as recorder,
+            self._keeper.maintaining(recorder) as mediator,
+            RunningFile(self._files.store).told() as tell,
+        ):
             self._running = mediator
+
+            def look() -> None:
+                report = mediator.report()
+                tell(report)
+                if watch is not None:
+                    watch(report)
+
             try:
-                mediator.run(seconds, (lambda: watch(mediator.report())) if watch else lambda: None)
+                mediator.run(seconds, look)
                 return mediator.report()
             finally:
                 self._running = None
@@ -229,9 +251,15 @@ class Warehouse:
     def _keeper(self) -> Keeper:
         if self._kept_by is None:
             writer = self._writing()
-            sources = KnownSources(self._files, self._identity)
-            self._kept_by = Keeper(self._files, writer, self.commit, sources, Engines(self._files.spark))
+            engines = Engines(self._files.spark)
+            self._kept_by = Keeper(self._files, writer, self.commit, self._known_sources, engines)
         return self._kept_by
+
+    @property
+    def _known_sources(self) -> KnownSources:
+        if self._known is None:
+            self._known = KnownSources(self._files, self._identity)
+        return self._known
 
     # --- reading ---
 
