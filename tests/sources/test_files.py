@@ -26,6 +26,7 @@ from viewkeeper.errors import (
 from viewkeeper.messages import Fetch, position
 from viewkeeper.sources.base import Batch, Disruption, Request
 from viewkeeper.sources.files import FilesSource, snapshots
+from viewkeeper.sources.lake.workshop import Workshop
 
 ORDERS = pa.schema([("id", pa.int64()), ("item", pa.string())])
 
@@ -111,6 +112,24 @@ def edit(folder: Path, ending: str, random: Random) -> None:
         os.utime(parts[0])
     else:
         write(folder / "parts" / f"{random.randrange(5)}.{ending}", arrow(random.choices(pool, k=random.randrange(9))))
+
+
+def test_differences_by_arrow_are_those_of_python(folder: Path) -> None:
+    random = seeded(13)
+    pool = [random_row(seeded(number), number % 5) for number in range(12)]
+    pool += [(*pool[0][:4], -0.0, *pool[0][5:]), (*pool[0][:4], 0.0, *pool[0][5:])]
+    write(folder / "a.parquet", arrow(pool))
+    source = source_of(folder)
+    begin = source.end()
+    for _ in range(10):
+        write(folder / "a.parquet", arrow(random.choices(pool, k=random.randrange(10, 15))))
+        source.end()
+    expected = next_events(source, begin)
+    # Two rows are small to it, and forty fit the driver.
+    source._snapshots._workshop = Workshop(no_spark, folder, small=2)
+    found = next_events(source, begin)
+    assert [weights(event) for event in found] == [weights(event) for event in expected]
+    assert len(found) == 10
 
 
 def test_a_bag_counts_its_rows(folder: Path) -> None:

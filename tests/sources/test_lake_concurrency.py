@@ -34,8 +34,12 @@ def busy(*jobs: Callable[[], Any]) -> Iterator[threading.Event]:
     stop = threading.Event()
 
     def loop(job: Callable[[], Any]) -> None:
-        while not stop.is_set():
-            job()
+        try:
+            while not stop.is_set():
+                job()
+        except BaseException:
+            stop.set()
+            raise
 
     with ThreadPoolExecutor(len(jobs)) as pool:
         running = [pool.submit(loop, job) for job in jobs]
@@ -60,8 +64,9 @@ def run(source: Source, recorded: Recorded, answers: int, *writers: Callable[[],
         source.end()
 
     with busy(*writers, reader, reader, acknowledge) as stop:
-        while recorded.failure is None and (len(recorded.answers) < answers or len(recorded.transactions) < 3):
-            stop.wait(0.02)
+        while len(recorded.answers) < answers or len(recorded.transactions) < 3:
+            if stop.wait(0.02) or recorded.failure is not None:
+                break
 
 
 @pytest.mark.parametrize("answers", ANSWERS)

@@ -3,16 +3,23 @@
     Δ = Σ rows of new files - Σ rows of old files          grouped by all columns, zeros dropped
 
 A file that both contents have is not read: its rows would cancel. What is left is added up in Python if it is small,
-and by Spark if it is not. Deletions come first, so that a row that is replaced keeps its key.
+by Arrow if it fits the driver, and by Spark otherwise. Deletions come first, so that a row that is replaced keeps its
+key.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from viewkeeper.algebra.zset import Row
 from viewkeeper.messages import Change
+from viewkeeper.sources.lake.column_types import python_values
 from viewkeeper.sources.lake.content import Content, DataFile
 from viewkeeper.sources.lake.workshop import Workshop, total
+
+WEIGHT = "_vk_weight"
 
 Signed = tuple[Content, int]
 """A content and the weight of its rows: +1 or -1."""
@@ -25,8 +32,11 @@ def difference(old: Content, new: Content, workshop: Workshop) -> list[Change]:
     gone, come = _only(old.files, after), _only(new.files, before)
     minus, plus = Content(old.relation, gone), Content(new.relation, come)
     # With nothing to cancel, the result is as large as what is read.
-    if not gone or not come or total((*gone, *come)) <= workshop.small:
+    rows = total((*gone, *come)) if gone and come else 0
+    if rows <= workshop.small:
         return netted([(minus, -1), (plus, 1)])
+    if rows <= workshop.on_driver:
+        return _netted_by_arrow(minus, plus)
     from viewkeeper.sources.lake.on_spark import netted_on_spark
 
     return changes(new.relation.name, netted_on_spark(minus, plus, workshop))
@@ -44,6 +54,24 @@ def netted(parts: Iterable[Signed]) -> list[Change]:
             else:
                 weights.subtract(rows)
     return changes(name, weights.items())
+
+
+def _netted_by_arrow(minus: Content, plus: Content) -> list[Change]:
+    columns = list(plus.relation.columns)
+    signed = plus.schema.append(pa.field(WEIGHT, pa.int64()))
+    batches = [
+        batch.append_column(WEIGHT, pa.repeat(pa.scalar(sign, pa.int64()), batch.num_rows)).cast(signed)
+        for content, sign in ((minus, -1), (plus, 1))
+        for batch in content.batches(columns)
+    ]
+    grouped = pa.Table.from_batches(batches, schema=signed).group_by(columns).aggregate([(WEIGHT, "sum")])
+    left = grouped.filter(pc.not_equal(grouped[f"{WEIGHT}_sum"], 0))
+    # Arrow tells 0.0 from -0.0, and SQL does not.
+    weights: Counter[Row] = Counter()
+    values = zip(*(python_values(left[column]) for column in columns), strict=True)
+    for row, weight in zip(values, left[f"{WEIGHT}_sum"].to_pylist(), strict=True):
+        weights[row] += weight
+    return changes(plus.relation.name, weights.items())
 
 
 def changes(relation: str, weights: Iterable[tuple[Row, int]]) -> list[Change]:

@@ -11,9 +11,6 @@ from viewkeeper.sources.lake.content import Content
 from viewkeeper.sources.lake.fetching import among
 from viewkeeper.sources.lake.workshop import Workshop
 
-_ON_THE_DRIVER = 20
-"""The key columns of so many times more rows than are small are grouped by Arrow: a Spark job is not yet worth it."""
-
 
 def violation(content: Content, workshop: Workshop, of: Iterable[Row] | None = None) -> str | None:
     """What is wrong with the key; with `of`, only these keys can have become so."""
@@ -23,7 +20,7 @@ def violation(content: Content, workshop: Workshop, of: Iterable[Row] | None = N
     keys = None if of is None else list(dict.fromkeys(of))
     if keys is not None and any(value is None for row in keys for value in row):
         return f"a row has no value in its key ({', '.join(key)})"
-    large = keys is None and content.count() > workshop.small * _ON_THE_DRIVER
+    large = keys is None and content.count() > workshop.on_driver
     nulls, twice = _on_spark(content, key, workshop) if large else _in_arrow(content, key, keys)
     if nulls:
         return f"a row has no value in its key ({', '.join(key)})"

@@ -21,10 +21,10 @@ from viewkeeper.errors import SourceError
 from viewkeeper.messages import Fetch
 from viewkeeper.sources.lake.column_types import arrow_type, conform
 from viewkeeper.sources.lake.content import Content
+from viewkeeper.sources.lake.difference import WEIGHT
 from viewkeeper.sources.lake.workshop import Workshop, canonical_files, write_parquet
 from viewkeeper.sql.view import Operand
 
-WEIGHT = "_vk_weight"
 _INT96 = "spark.sql.parquet.outputTimestampType"
 _PATTERN = re.compile(r"[\[\]{}*?]")
 
@@ -38,7 +38,9 @@ def netted_on_spark(minus: Content, plus: Content, workshop: Workshop) -> list[t
             for content, sign in ((minus, -1), (plus, 1))
         ]
         columns = [_column(name) for name in plus.relation.columns]
-        summed = signed[0].unionAll(signed[1]).groupBy(*columns).agg(F.sum(_column(WEIGHT)).alias(WEIGHT))
+        # Hardly two rows of one side are equal: adding up before the exchange would only cost.
+        exchanged = signed[0].unionAll(signed[1]).repartition(*columns)
+        summed = exchanged.groupBy(*columns).agg(F.sum(_column(WEIGHT)).alias(WEIGHT))
         return list(weighted_rows(summed.filter(_column(WEIGHT) != 0).toArrow()))
 
 

@@ -35,6 +35,11 @@ class Workshop:
     folder: Path
     small: int = SMALL
 
+    @property
+    def on_driver(self) -> int:
+        """Rows that may be held in memory at once, as Arrow."""
+        return self.small * 20
+
     @contextmanager
     def scratch(self) -> Iterator[Path]:
         """A folder for one computation."""
