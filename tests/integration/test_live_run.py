@@ -43,6 +43,8 @@ def live_run(databases: ThreeDatabases, folder: Path, seconds: float, pause: flo
         report = warehouse.run(seconds + 1, history=folder / "history-{view}.json")
         assert writers.wait(60) == 0
         assert not report.halted
+        assert not [source.failure for source in report.sources if source.failure]
+        assert not [group.failure for group in report.groups if group.failure]
         warehouse.catch_up()
         for name in views():
             audit = warehouse.audit(name)

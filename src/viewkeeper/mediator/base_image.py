@@ -78,7 +78,7 @@ def _read(feed: Feed, relations: list[Relation], collect: Collect) -> tuple[dict
                     for row, weight in corrections:
                         collector.add([row], weight)
                 position = reading.position
-            feed.source.wait_for_stream(position)
+            feed.wait_until(position)
             return collectors, position
         except SourceUnavailable:
             if feed.failure is not None:

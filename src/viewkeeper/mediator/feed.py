@@ -20,7 +20,7 @@ from viewkeeper.clock import monotonic
 from viewkeeper.errors import ProtocolError, SourceError, SourceUnavailable, ViewkeeperError
 from viewkeeper.mediator.report import SourceReport
 from viewkeeper.messages import Fetch, Position, Transaction
-from viewkeeper.sources.base import Batch, Disruption, Source
+from viewkeeper.sources.base import PATIENCE, Batch, Disruption, Source
 
 Event = Transaction | Disruption
 Weights = list[tuple[Row, int]]
@@ -132,12 +132,12 @@ class Feed:
     def _append(self, batch: Batch) -> None:
         with self._news:
             if batch.events and batch.events[0].position < self.upto:
-                raise ProtocolError(
-                    f"{self.source.name} tells of {batch.events[0].position} after it had told everything up to {self.upto}"
-                )
+                late = batch.events[0].position
+                raise ProtocolError(f"{self.source.name} tells of {late} after it had told all up to {self.upto}")
             self._log.extend(batch.events)
             self.upto = self._after = max(self.upto, batch.upto)
             self._trim()
+            self._news.notify_all()
         self._wake()
         with self._news:
             self._news.wait_for(self._may_read_on)
@@ -171,6 +171,14 @@ class Feed:
             self.retained = self.source.retained() if self.trouble is None else None
         except SourceError:
             self.retained = None
+
+    def wait_until(self, position: Position) -> None:
+        """Until the log has everything up to a place; SourceUnavailable if the stream does not get there."""
+        self.source.wait_for_stream(position)
+        # The source has told it by now, but it may still be on its way into the log.
+        with self._news:
+            if not self._news.wait_for(lambda: self.upto >= position or self._stop.is_set(), PATIENCE):
+                raise SourceUnavailable(f"the stream of {self.source.name} has stopped before {position}")
 
     def report(self) -> SourceReport:
         trouble = self.trouble
