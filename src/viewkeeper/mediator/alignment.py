@@ -7,11 +7,14 @@ state of the group is reached when every view has come to reflect one and the sa
 
 With an algorithm that installs every update by itself that is one transaction at a time. Others may reflect several at
 once: then the views meet where the last of them has caught up.
+
+Recompute may say again that it reflects a transaction. What a view has reflected before is not waited for; a change
+without any news goes with the next one that has some, and is nothing if it changes nothing.
 """
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from viewkeeper.messages import Position, Transaction, ViewDelta
@@ -28,52 +31,78 @@ class GroupChange:
     transactions: tuple[Transaction, ...]
 
 
+@dataclass
+class _Installed:
+    """What one view has installed and no state of the group has yet; how far it has come at each source."""
+
+    waiting: deque[ViewDelta] = field(default_factory=deque)
+    reached: dict[str, Position] = field(default_factory=dict)
+
+    def add(self, delta: ViewDelta) -> None:
+        # A view takes the transactions of a source in their order.
+        news = tuple(one for one in delta.transactions if one.position > self.reached.get(one.source, ""))
+        for transaction in news:
+            self.reached[transaction.source] = max(transaction.position, self.reached.get(transaction.source, ""))
+        if news or not delta.delta.is_empty():
+            self.waiting.append(ViewDelta(delta.delta, news))
+
+
 class Alignment:
     """Collects what the views of a group install, and gives it out state by state."""
 
     def __init__(self, views: Iterable[str]) -> None:
-        self._installed: dict[str, deque[ViewDelta]] = {view: deque() for view in views}
+        self._installed = {view: _Installed() for view in views}
 
     def installed(self, view: str, deltas: Iterable[ViewDelta]) -> None:
         if view in self._installed:
-            self._installed[view].extend(deltas)
+            for delta in deltas:
+                self._installed[view].add(delta)
 
     def waiting(self, view: str) -> Iterable[ViewDelta]:
         """What a view has installed and no state of the group has yet."""
-        return tuple(self._installed[view])
+        return tuple(self._installed[view].waiting)
 
     def leave(self, view: str) -> None:
         """A view that is no longer maintained is not waited for."""
         del self._installed[view]
 
+    def start_again(self, view: str) -> None:
+        """A view goes back to the last state of the group."""
+        self._installed[view] = _Installed()
+
     def changes(self) -> list[GroupChange]:
         """The states that all views have reached."""
         made = []
         while self._installed and (meeting := self._meeting()):
-            taken = {view: [queue.popleft() for _ in range(meeting[view])] for view, queue in self._installed.items()}
+            taken = {
+                view: [installed.waiting.popleft() for _ in range(meeting[view])]
+                for view, installed in self._installed.items()
+            }
             made.append(_change(taken))
         return made
 
     def _meeting(self) -> dict[str, int] | None:
         """How many changes of each view make the next state."""
         counts = dict.fromkeys(self._installed, 0)
-        reflected: dict[str, set[Place]] = {view: set() for view in self._installed}
-        wanted: set[Place] = set()
-        while True:
-            for view, queue in self._installed.items():
-                while not counts[view] or wanted - reflected[view]:
-                    if counts[view] == len(queue):
+        together: set[Place] = set()
+        missing: dict[str, set[Place]] = {view: set() for view in self._installed}
+        while not together or any(missing.values()):
+            for view, installed in self._installed.items():
+                while missing[view] or not together or not counts[view]:
+                    if counts[view] == len(installed.waiting):
                         return None
-                    reflected[view].update(_places(queue[counts[view]]))
+                    places = _places(installed.waiting[counts[view]])
                     counts[view] += 1
-            together = set[Place]().union(*reflected.values())
-            if all(together == places for places in reflected.values()):
-                return counts
-            wanted = together
+                    missing[view] -= places
+                    if new := places - together:
+                        together |= new
+                        for other in missing.keys() - {view}:
+                            missing[other] |= new
+        return counts
 
 
-def _places(delta: ViewDelta) -> Iterable[Place]:
-    return ((transaction.source, transaction.position) for transaction in delta.transactions)
+def _places(delta: ViewDelta) -> set[Place]:
+    return {(transaction.source, transaction.position) for transaction in delta.transactions}
 
 
 def _change(taken: Mapping[str, list[ViewDelta]]) -> GroupChange:

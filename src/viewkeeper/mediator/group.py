@@ -4,28 +4,35 @@
 
 Each part only does what is there to do, so batches follow the load: a lone transaction is swept and committed at once,
 and while that is under way others gather. A commit runs while the sources work on the next questions.
+
+What was delivered and is not part of a committed state yet is kept: from the last commit and that, the algorithm of a
+view can begin anew at any time.
 """
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from viewkeeper.algorithms.update_queue import MakeZSet
-from viewkeeper.errors import PositionLost, SourceError, ViewkeeperError
-from viewkeeper.mediator.alignment import Alignment, GroupChange
+from viewkeeper.clock import monotonic
+from viewkeeper.errors import PositionLost, ProtocolError, SourceError, ViewkeeperError
+from viewkeeper.mediator.alignment import Alignment, GroupChange, Place
 from viewkeeper.mediator.channel import Channel, Learn, Reply
 from viewkeeper.mediator.derived import DerivedView
 from viewkeeper.mediator.feed import Event, Feed
 from viewkeeper.mediator.maintained import MaintainedView, Maintenance
 from viewkeeper.mediator.report import GroupReport
+from viewkeeper.mediator.without_quiet import MOST_BEHIND_ANSWERS, without_quiet
 from viewkeeper.messages import Position, Query, Transaction, Vector, ViewDelta
 from viewkeeper.sources.base import Disruption
 from viewkeeper.sql.view import View
 
 MOST_IN_PROGRESS = 20_000
 """Transactions of a source that are taken and not yet part of a state; more are taken only if an answer shows them."""
+ADVANCE_EVERY = 60.0
+"""Seconds between two times that a group notes how far its sources have gone without concerning it."""
 
 
 class Store(Protocol):
@@ -33,6 +40,10 @@ class Store(Protocol):
 
     def commit(self, group: str, changes: Sequence[GroupChange]) -> None:
         """Make new states of a group durable, all of them or none."""
+        ...
+
+    def advance(self, group: str, vector: Vector) -> None:
+        """Make durable that the last state of a group also holds at these later positions."""
         ...
 
     def read(self, view: str) -> Any:
@@ -63,6 +74,23 @@ class GroupPlan:
     """views over views of the group, each behind those that it reads"""
     states_per_commit: int | None = None
     """how many states a commit holds at most; None: as many as there are"""
+    most_behind_answers: int = MOST_BEHIND_ANSWERS
+    """transactions after which a view that waits for quiet goes over to an algorithm that does not"""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Those that its views are over; the vector may have others, of views that are halted."""
+        return tuple(dict.fromkeys(source for how in self.views for source in how.view.sources))
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """How far a group is at the end of a step, for other threads to see."""
+
+    taken: Vector
+    """everything up to here was delivered"""
+    idle: bool
+    """nothing is under way: it goes on only with what comes"""
 
 
 class Group:
@@ -78,39 +106,44 @@ class Group:
     ) -> None:
         self.name = plan.name
         self.vector: dict[str, Position] = dict(plan.vector)
-        self._reached = dict(plan.vector)
         self.failure: ViewkeeperError | None = None
         self.halted: dict[str, str] = {}
+        self.went_over: dict[str, str] = {}
         self.states = 0
         self.commits = 0
         self._store = store
         self._recorder = recorder
         self._make_zset = make_zset
         self._states_per_commit = plan.states_per_commit
+        self._most_behind_answers = plan.most_behind_answers
         self._bell = threading.Event()
-        sources = dict.fromkeys(source for how in plan.views for source in how.view.sources)
         self.channels = {
-            source: Channel(feeds[source], self.vector[source], make_zset, self.wake) for source in sources
+            source: Channel(feeds[source], self.vector[source], make_zset, self.wake) for source in plan.sources
         }
         self._alignment = Alignment(how.view.name for how in plan.views)
         self._contents: dict[str, Any] = {}
         self._last: dict[str, Any] = {}
         self._instant: deque[Callable[[], None]] = deque()
-        self._in_progress: dict[str, set[Position]] = {source: set() for source in sources}
-        self.views = {how.view.name: self._maintained(how, sources) for how in plan.views}
+        self._in_progress: dict[Place, Transaction] = {}
+        self._in_progress_of = dict.fromkeys(plan.sources, 0)
+        self._advanced = monotonic()
+        self._progress = _Progress(dict(self.vector), idle=False)
+        self._runs: dict[str, object] = {}
+        self.views = {how.view.name: self._maintained(how) for how in plan.views}
         self._derived = {
             view.name: DerivedView(view, make_zset=make_zset, read=self._committed) for view in plan.derived
         }
 
-    def _maintained(self, how: Maintenance, sources: Iterable[str]) -> MaintainedView:
+    def _maintained(self, how: Maintenance) -> MaintainedView:
         name = how.view.name
+        run = self._runs[name] = object()
         return MaintainedView(
             how,
             make_zset=self._make_zset,
-            ask=lambda query, reply: self._ask(name, query, reply),
+            ask=lambda query, reply: self._ask(name, run, query, reply),
             install=lambda deltas: self._installed(name, deltas),
             read_view=lambda: self._read_view(name),
-            sources=sources,
+            sources=self.channels,
         )
 
     # --- the loop ---
@@ -124,20 +157,27 @@ class Group:
         try:
             while not stop.is_set() and self.views:
                 if not self.step():
-                    self._bell.wait()
+                    self._advance_now_and_then()
+                    self._bell.wait(ADVANCE_EVERY)
                     self._bell.clear()
+            self._advance()
         except ViewkeeperError as error:
             self.failure = error
+        except Exception as error:
+            self.failure = ProtocolError(f"group {self.name} failed: {error!r}", "its views are as they were committed")
+        finally:
+            # Others go on with the streams, and would have to wait for it.
+            self.close()
 
     def step(self) -> bool:
         """Do what there is to do; whether there was anything."""
         progressed = False
-        for source, channel in self.channels.items():
+        for source, channel in tuple(self.channels.items()):
             if channel.feed.failure is not None:
                 self._source_failed(source, channel.feed.failure)
                 continue
             try:
-                progressed |= channel.receive(self._deliver, max(MOST_IN_PROGRESS - len(self._in_progress[source]), 0))
+                progressed |= channel.receive(self._deliver, max(MOST_IN_PROGRESS - self._in_progress_of[source], 0))
             except SourceError as error:
                 self._source_failed(source, error)
         while self._instant:
@@ -145,22 +185,42 @@ class Group:
             progressed = True
         for channel in self.channels.values():
             progressed |= channel.send()
-        return self._commit() or progressed
+        progressed |= self._commit()
+        progressed |= self._do_without_quiet()
+        self._progress = _Progress(
+            {source: channel.subscription.position for source, channel in self.channels.items()},
+            idle=not self._instant and all(channel.quiet for channel in self.channels.values()),
+        )
+        return progressed
 
     def caught_up(self, ends: Vector) -> bool:
-        """Whether everything up to these positions is part of a committed state, and nothing is under way."""
-        return all(
-            channel.quiet and channel.subscription.position >= ends.get(source, "")
+        """Whether everything up to these positions is part of a committed state or waits for the rest of a global
+        transaction, and nothing is under way. From any thread."""
+        progress = self._progress
+        return not self.views or (
+            progress.idle and all(place >= ends.get(source, "") for source, place in progress.taken.items())
+        )
+
+    def needs_behind(self, source: str) -> Position | None:
+        """The group needs what comes behind this position of a source, and nothing before; None if it needs nothing.
+        From any thread."""
+        return self.vector[source] if self.views and source in self.channels else None
+
+    def _advance_now_and_then(self) -> None:
+        if monotonic() - self._advanced >= ADVANCE_EVERY:
+            self._advance()
+
+    def _advance(self) -> None:
+        """Sources go on without concerning the group: note that, so that they may forget what went by."""
+        self._advanced = monotonic()
+        ahead = {
+            source: channel.subscription.position
             for source, channel in self.channels.items()
-        ) and not (self._instant or self._under_way())
-
-    def _under_way(self) -> int:
-        held = max((view.held for view in self.views.values()), default=0)
-        return sum(map(len, self._in_progress.values())) - held
-
-    def durable(self, source: str) -> Position:
-        """Up to here the group needs nothing of a source any more."""
-        return self.vector[source] if self._in_progress[source] else self.channels[source].subscription.position
+            if not self._in_progress_of[source] and channel.subscription.position > self.vector[source]
+        }
+        if ahead and self.views:
+            self._store.advance(self.name, ahead)
+            self.vector.update(ahead)
 
     def report(self) -> GroupReport:
         traffic = [channel.traffic for channel in self.channels.values()]
@@ -170,7 +230,7 @@ class Group:
             dict(self.vector),
             self.states,
             self.commits,
-            sum(map(len, self._in_progress.values())),
+            len(self._in_progress),
             sum(one.transactions for one in traffic),
             sum(one.merged for one in traffic),
             sum(one.queries for one in traffic),
@@ -178,6 +238,7 @@ class Group:
             sum(one.rows_sent for one in traffic),
             sum(one.rows_received for one in traffic),
             self.failure.detail if self.failure else None,
+            dict(self.went_over),
         )
 
     def close(self) -> None:
@@ -193,7 +254,8 @@ class Group:
             return
         if not self._concerns(event):
             return
-        self._in_progress[event.source].add(event.position)
+        self._in_progress[event.source, event.position] = event
+        self._in_progress_of[event.source] += 1
         traffic = self.channels[event.source].traffic
         traffic.transactions += 1
         traffic.merged += event.merged
@@ -218,7 +280,7 @@ class Group:
 
     def _halt(self, view: str, reason: str) -> None:
         if self._derived.pop(view, None) is None:
-            del self.views[view]
+            del self.views[view], self._runs[view]
             self._alignment.leave(view)
         self._store.halt(self.name, view, reason)
         self.halted[view] = reason
@@ -231,12 +293,42 @@ class Group:
             raise error
         for view in [view for view in self.views.values() if any(r.source == source for r in view.relations.values())]:
             self._halt(view.name, error.detail)
+        self.channels.pop(source).close()
+        for place in [place for place in self._in_progress if place[0] == source]:
+            self._done(place)
+        # What is left must not wait there for parts of global transactions.
+        for view in tuple(self.views.values()):
+            self._begin_anew(view.how)
+
+    # --- beginning anew ---
+
+    def _begin_anew(self, how: Maintenance) -> None:
+        """The algorithm of a view starts at the last commit, with everything that was delivered since."""
+        name = how.view.name
+        self._contents.pop(name, None)
+        self._alignment.start_again(name)
+        self.views[name] = view = self._maintained(how)
+        for transaction in self._in_progress.values():
+            if self.views.get(name) is view:
+                self._guarded(name, lambda transaction=transaction: view.deliver(transaction))  # type: ignore[misc]
+
+    def _do_without_quiet(self) -> bool:
+        """Views that have waited for quiet too long go over to an algorithm that need not."""
+        waiting = [view for view in self.views.values() if view.behind_answers >= self._most_behind_answers]
+        changed = [(view, how) for view in waiting if (how := without_quiet(view.how))]
+        for view, how in changed:
+            self.went_over[view.name] = (
+                f"{view.how.algorithm} waited for quiet while {view.behind_answers} transactions came: "
+                f"{how.algorithm} has taken over"
+            )
+            self._begin_anew(how)
+        return bool(changed)
 
     # --- what the algorithms say ---
 
-    def _ask(self, view: str, query: Query, reply: Reply) -> None:
+    def _ask(self, view: str, run: object, query: Query, reply: Reply) -> None:
         def answered(rows: Any) -> None:
-            if view in self.views:
+            if self._runs.get(view) is run:
                 self._guarded(view, lambda: reply(rows))
 
         if query.size() == 0:
@@ -271,33 +363,30 @@ class Group:
             self._last[view] = self._store.read(view)
         return self._last[view]
 
-    def _forward(self, change: GroupChange) -> GroupChange:
-        """Recompute may reflect a transaction again: a vector does not go back."""
-        ahead = {source: place for source, place in change.vector.items() if place > self._reached[source]}
-        self._reached.update(ahead)
-        return replace(change, vector=ahead)
-
     def _commit(self) -> bool:
-        changes = [self._forward(change) for change in self._alignment.changes()]
+        changes = self._alignment.changes()
         if not changes:
             return False
         for name, derived in tuple(self._derived.items()):
+            if name not in self._derived:
+                # It reads one that was halted just now.
+                continue
             try:
                 changes = derived.follow(changes)
             except ViewkeeperError as error:
                 self._halt(name, error.detail)
-        if self._recorder is not None:
-            self._recorder.installed(self.name, changes)
         size = self._states_per_commit or len(changes)
         for first in range(0, len(changes), size):
             part = changes[first : first + size]
             self._store.commit(self.name, part)
+            if self._recorder is not None:
+                self._recorder.installed(self.name, part)
             self.commits += 1
             self.states += len(part)
             for change in part:
                 self.vector.update(change.vector)
                 for transaction in change.transactions:
-                    self._in_progress[transaction.source].discard(transaction.position)
+                    self._done((transaction.source, transaction.position))
         for view, rows in self._last.items():
             for delta in (delta for change in changes for delta in change.deltas.get(view, ())):
                 rows = rows + delta
@@ -307,3 +396,7 @@ class Group:
             for view in [view for view, rows in held.items() if not getattr(rows, "in_memory", True)]:
                 del held[view]
         return True
+
+    def _done(self, place: Place) -> None:
+        del self._in_progress[place]
+        self._in_progress_of[place[0]] -= 1

@@ -37,11 +37,13 @@ class Maintenance:
     algorithm: str
     transactions: Transactions = Transactions.LOCAL
     options: Mapping[str, int | bool] | None = None
+    stored_for: str | None = None
+    """the algorithm whose hidden columns the stored view has, if that is another one"""
 
     @property
     def parts(self) -> Decomposition | None:
         """The view over local views, if a source has several of its relations that are joined there."""
-        chosen = algorithm(self.algorithm)
+        chosen = algorithm(self.stored_for or self.algorithm)
         if not chosen.over_wrapper or len(self.view.operands) == len(self.view.sources):
             return None
         parts = decompose(self.view, keys=chosen.needs_keys)
@@ -52,7 +54,16 @@ class Maintenance:
     def stored(self) -> View:
         """The view as it is stored: with hidden keys, if its algorithm works on them."""
         parts = self.parts
-        return _typed(algorithm(self.algorithm).stored_view(parts.assembly if parts else self.view))
+        return _typed(algorithm(self.stored_for or self.algorithm).stored_view(parts.assembly if parts else self.view))
+
+    @property
+    def maintained(self) -> View:
+        """The view as its algorithm is given it: one that works on keys adds them itself."""
+        parts = self.parts
+        given = parts.assembly if parts else self.view
+        if self.stored_for is None or algorithm(self.algorithm).needs_keys:
+            return given
+        return algorithm(self.stored_for).stored_view(given)
 
 
 def _typed(view: View) -> View:
@@ -85,15 +96,19 @@ class MaintainedView:
         read_view: Callable[[], Any],
         sources: Iterable[str],
     ) -> None:
+        self.how = how
         self.name = how.view.name
         self.relations: Mapping[str, Relation] = how.view.relations
+        self.behind_answers = 0
+        """transactions since the last install that came when answers had come already: what kept it from being quiet"""
+        self._answers = 0
         self._ask = ask
         self._make_zset = make_zset
         self._inbox = _Inbox()
         parts = how.parts
         plan, queue, process = prepare(
             how.algorithm,
-            parts.assembly if parts else how.view,
+            how.maintained,
             how.transactions,
             wrapped=parts is not None,
             options=how.options,
@@ -108,12 +123,12 @@ class MaintainedView:
             )
             for source, views in (parts.local_views if parts else {}).items()
         }
-        self.driver = Driver(process, queue, send=self._send, install=install, read_view=read_view)
+        self._install = install
+        self.driver = Driver(process, queue, send=self._send, install=self._installs, read_view=read_view)
 
-    @property
-    def held(self) -> int:
-        """Transactions that wait for the rest of a global one."""
-        return self.driver.queue.held
+    def _installs(self, deltas: tuple[ViewDelta, ...]) -> None:
+        self.behind_answers = self._answers = 0
+        self._install(deltas)
 
     def learn(self, query: Query, keys: int, rows: int) -> None:
         """So many keys went out with a query, and so many rows came back."""
@@ -159,8 +174,10 @@ class MaintainedView:
         self._inbox.fill(_place_of(message) if isinstance(message, Transaction) else message[0], message)
         for arrived in self._inbox.complete():
             if isinstance(arrived, Transaction):
+                self.behind_answers += self._answers > 0
                 self.driver.deliver(arrived)
             else:
+                self._answers += 1
                 self.driver.answer(*arrived)
 
 

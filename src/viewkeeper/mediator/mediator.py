@@ -37,7 +37,7 @@ class Mediator:
         recorder: Recorder | None = None,
     ) -> None:
         self.feeds = {
-            name: Feed(source, min((p.vector[name] for p in plans if name in p.vector), default=None))
+            name: Feed(source, min((plan.vector[name] for plan in plans if name in plan.sources), default=None))
             for name, source in sources.items()
         }
         self._plans = plans
@@ -149,8 +149,8 @@ class Mediator:
     def _acknowledge(self) -> None:
         self._last_acknowledgement = monotonic()
         for name, feed in self.feeds.items():
-            durable = [group.durable(name) for group in self.groups if name in group.channels]
-            position = min(durable, default=feed.upto)
+            needed = [behind for group in self.groups if (behind := group.needs_behind(name)) is not None]
+            position = min(needed, default=feed.upto)
             if position > self._acknowledged.get(name, ""):
                 try:
                     feed.source.acknowledge(position)

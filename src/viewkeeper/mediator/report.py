@@ -1,7 +1,7 @@
 """What a mediator is doing, as plain data: for a live table, a status file, a benchmark."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from viewkeeper.messages import Position, Vector
 
@@ -44,6 +44,8 @@ class GroupReport:
     rows_sent: int
     rows_received: int
     failure: str | None = None
+    went_over: Mapping[str, str] = field(default_factory=dict)
+    """views that waited for quiet too long, and what maintains them now"""
 
 
 @dataclass(frozen=True)

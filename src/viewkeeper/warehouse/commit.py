@@ -7,7 +7,7 @@ A failure before the record leaves the last commit; tables that are already ahea
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -64,6 +64,7 @@ class Commit:
         self._last = writer.last
         self._catalog = dict(writer.catalog)
         self._groups: dict[str, _NewStates] = {}
+        self._advanced: dict[str, Vector] = {}
         self._changes: dict[str, SignedRows] = {}
         self._loads: dict[str, _Load] = {}
         self._dropped: set[str] = set()
@@ -161,6 +162,11 @@ class Commit:
         for rows in added:
             self._changes.setdefault(rows.view.name, SignedRows(rows.view)).extend(rows)
         return new.last
+
+    def advance(self, group: str, vector: Vector) -> None:
+        """The last state of a group also holds at these later positions: what lies between does not concern it."""
+        self._open_group(group)
+        self._advanced[group] = {**self._advanced.get(group, {}), **vector}
 
     def drop(self, view: str) -> None:
         """Drop a view; its files go when no retained commit needs them."""
@@ -269,6 +275,8 @@ class Staged:
         groups = {name: group.untouched() for name, group in last.groups.items()}
         time = now().isoformat()
         groups |= {name: new.closed(time) for name, new in commit._groups.items() if new.steps}
+        for name, vector in commit._advanced.items():
+            groups[name] = replace(groups[name], vector={**groups[name].vector, **vector})
         inhabited = {view.group for view in commit._catalog.values()}
         record = Record(
             self.number,

@@ -5,6 +5,7 @@ from typing import Any
 
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.mediator.alignment import GroupChange
+from viewkeeper.messages import Vector
 from viewkeeper.warehouse.catalog import find
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.halted import Halts
@@ -23,6 +24,10 @@ class StoredStates:
     def commit(self, group: str, changes: Sequence[GroupChange]) -> None:
         with self._commit() as commit:
             commit.states(group, [(change.vector, change.deltas) for change in changes])
+
+    def advance(self, group: str, vector: Vector) -> None:
+        with self._commit() as commit:
+            commit.advance(group, vector)
 
     def read(self, view: str) -> Any:
         record = self._files.log.last()
