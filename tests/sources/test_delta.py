@@ -92,7 +92,7 @@ def test_every_reading_is_the_replay_of_the_versions(tmp_path: Path, feed: bool,
     things = source.relations["lake.things"]
     assert dict(zip(things.columns, things.types, strict=True)) == TYPES
     with Recorded(source) as recorded:
-        for _ in range(25):
+        for _ in range(14):
             edit(path, random)
             recorded.read(whole(things), matching(things, "id", 1, 2, 3), matching(things, "name", "a", "x", "ä b"))
         recorded.catch_up()
