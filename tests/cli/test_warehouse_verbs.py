@@ -342,7 +342,7 @@ def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         (["vacuum", "--retention", "soon"], ["'soon' is not a duration", "'7 days'"]),
         (["vacuum", "--grace", "-1 s"], ["'-1 s' is not a duration"]),
         (["query"], ["there is no query", "--file"]),
-        (["query", "SELECT 1", "--file", "q.sql"], ["two queries"]),
+        (["query", "SELECT 1", "--file", "q.sql"], ["one query too many"]),
         (["query", "--file", "no/such.sql"], ["cannot read no/such.sql", "No such file"]),
         (["query", "SELEC 1 FROM"], ["not SQL"]),
         (["query", "DROP TABLE orders"], ["only one SELECT"]),

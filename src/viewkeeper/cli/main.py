@@ -22,6 +22,8 @@ TRACEBACK = "VIEWKEEPER_TRACEBACK"
 
 VERBS = (
     "demo", "algorithms", "simulate", "check",
+    "add-source", "sources", "doctor", "remove-source",
+    "create-view", "drop-view", "catch-up", "run", "audit", "reload",
     "status", "states", "query", "changes", "compact", "vacuum", "publish",
 )  # fmt: skip
 
@@ -44,7 +46,8 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command: click.Command = getattr(import_module(f"viewkeeper.cli.{cmd_name}"), cmd_name)
+        home = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"viewkeeper.cli.{home}"), home)
         return command
 
 

@@ -37,6 +37,13 @@ def json_option(verb: Verb) -> Verb:
     return click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")(verb)
 
 
+def history_option(verb: Verb) -> Verb:
+    """`--history FILE`."""
+    return click.option(
+        "--history", metavar="FILE", type=click.Path(), help="Write what happened, for 'viewkeeper check'."
+    )(verb)
+
+
 def open_to_read(path: str, *, quiet: bool) -> "Warehouse":
     """The warehouse for a verb that changes nothing: no lock, so it works beside a writer."""
     return _open(path, quiet, read_only=True)
@@ -47,17 +54,35 @@ def open_to_write(path: str, *, quiet: bool) -> "Warehouse":
     return _open(path, quiet, create=False, compaction=None)
 
 
-def _open(path: str, quiet: bool, **how: Any) -> "Warehouse":
+def open_to_maintain(path: str, *, quiet: bool, create: bool = False) -> "Warehouse":
+    """The warehouse for a verb that works on sources, however much there is in them; compaction is on."""
+    return _open(path, quiet, brief=False, create=create)
+
+
+def refuse_nothing_to_maintain(warehouse: "Warehouse") -> None:
+    """UsageError if there is no view that changes could reach."""
+    from viewkeeper.errors import UsageError
+
+    views = [view for view in warehouse.status().views if view.algorithm is not None]
+    if not views:
+        raise UsageError("there are no views over sources", "viewkeeper add-source, then viewkeeper create-view")
+    if all(view.halted for view in views):
+        raise UsageError("every view is halted", "viewkeeper status says why; viewkeeper reload VIEW makes one anew")
+
+
+def _open(path: str, quiet: bool, *, brief: bool = True, **how: Any) -> "Warehouse":
     from viewkeeper.errors import NotAWarehouse
     from viewkeeper.warehouse.warehouse import Warehouse
 
     def start() -> Any:
         rows = sum(view.rows + view.pending_rows for view in warehouse.status().views)
-        return start_spark(quiet=quiet, brief=rows < MANY_ROWS)
+        return start_spark(quiet=quiet, brief=brief and rows < MANY_ROWS)
 
     try:
         warehouse = Warehouse.open(path, start, **how)
     except NotAWarehouse as error:
+        if how.get("create"):
+            raise
         raise NotAWarehouse(error.detail, f"name the folder of one with -w, or in {VARIABLE}") from error
     return warehouse
 

@@ -1,12 +1,10 @@
 """`viewkeeper query`: Spark SQL over the views, all at one commit."""
 
-import sys
-from pathlib import Path
-
 import click
 
 from viewkeeper.cli.opening import open_to_read, warehouse_option
 from viewkeeper.cli.results import FORMATS, check_output, data_is_piped, write_result
+from viewkeeper.cli.sql_text import sql_text
 
 
 @click.command(short_help="Run a SELECT over the views.")
@@ -33,37 +31,10 @@ def query(sql: str | None, path: str, file: str | None, form: str, output: str |
       viewkeeper query 'SELECT * FROM big_orders' --format csv > big_orders.csv
       viewkeeper query --file report.sql --format parquet --output report.parquet
     """
-    text = _query_text(sql, file)
+    text = sql_text(sql, file, "query")
     target = check_output(form, output)
     with (
         open_to_read(path, quiet=data_is_piped(form, output)) as warehouse,
         warehouse.snapshot() as snapshot,
     ):
         write_result(snapshot.sql(text), form, target, limit)
-
-
-def _query_text(sql: str | None, file: str | None) -> str:
-    from viewkeeper.errors import UsageError
-
-    if (sql is None) == (file is None):
-        raise UsageError(
-            "there is no query" if sql is None else "there are two queries: an argument and --file",
-            "give one: as an argument, as - for standard input, or with --file",
-        )
-    if sql == "-":
-        return _decoded(sys.stdin.buffer.read(), "standard input")
-    if file is None:
-        return sql or ""
-    try:
-        return _decoded(Path(file).read_bytes(), file)
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror}", "name a file with the query") from error
-
-
-def _decoded(content: bytes, place: str) -> str:
-    from viewkeeper.errors import UsageError
-
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{place} is not UTF-8 text", "give the query as text") from error

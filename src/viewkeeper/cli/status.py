@@ -2,24 +2,29 @@
 
 import json
 from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
+from viewkeeper.clock import now
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.status import Status
+    from viewkeeper.mediator.report import Report
+    from viewkeeper.warehouse.running import Running
+    from viewkeeper.warehouse.status import Status, ViewStatus
 
 
 @click.command(short_help="What a warehouse holds, view by view.")
 @warehouse_option
 @json_option
 def status(path: str, as_json: bool) -> None:
-    """Show what a warehouse holds: per view its last state, where the sources are in it, and its size.
+    """Show what a warehouse holds: per view its last state, where the sources are in it, its size, and how it is kept.
 
     "pending" counts the signed rows that were appended since the last compaction, and their files. Positions are shown
-    without leading zeros; --json has everything as it is stored.
+    without leading zeros; --json has everything as it is stored. No source is contacted: while 'viewkeeper run' is at
+    work, what it said last is shown, with its age.
 
     \b
     Example:
@@ -34,15 +39,40 @@ def status(path: str, as_json: bool) -> None:
 
 
 def _show(found: "Status") -> None:
-    from viewkeeper.cli.tables import counted, moment, show_table, size, vector
+    from viewkeeper.cli.tables import moment, show_table
 
     click.echo(f"warehouse  {found.path}")
     click.echo(f"commit     {found.commit}, made {moment(found.time)}; {found.commits} retained")
     click.echo(f"readers    {found.readers} pinned")
+    if found.running is not None:
+        click.echo(f"running    {_who(found.running)}")
     if not found.views:
         click.echo("views      none yet")
-        return
-    click.echo()
+    else:
+        click.echo()
+        _show_views(found.views)
+    _show_kept(found.views)
+    if found.sources:
+        click.echo()
+        rows = [
+            (one.source, one.kind, "yes" if one.installed else "no", ", ".join(one.relations), one.url)
+            for one in found.sources
+        ]
+        show_table(("source", "kind", "installed", "relations", "url"), rows)
+    if found.running is not None:
+        _show_report(found.running.report)
+
+
+def _who(running: "Running") -> str:
+    """Who maintains the views, and how old is what it said."""
+    age = (now() - datetime.fromisoformat(running.time)).total_seconds()
+    gone = "" if running.alive else "; that process is gone, and 'viewkeeper run' goes on where it was"
+    return f"process {running.pid} on {running.host}, said {max(age, 0):.0f} s ago{gone}"
+
+
+def _show_views(views: "tuple[ViewStatus, ...]") -> None:
+    from viewkeeper.cli.tables import counted, show_table, size, vector
+
     rows = [
         (
             view.view,
@@ -57,7 +87,38 @@ def _show(found: "Status") -> None:
             else "-",
             vector(dict(view.vector)),
         )
-        for view in found.views
+        for view in views
     ]
     headings = ("view", "group", "layout", "state", "rows", "files", "size", "pending", "vector")
     show_table(headings, rows, right=(3, 4, 5, 6))
+
+
+def _show_kept(views: "tuple[ViewStatus, ...]") -> None:
+    """How views are maintained, and why some are not any more."""
+    from viewkeeper.cli.tables import moment, show_table
+    from viewkeeper.cli.watching import way_out
+
+    kept = [
+        (view.view, view.algorithm, view.consistency or "-", "yes" if view.halted else "no")
+        for view in views
+        if view.algorithm is not None
+    ]
+    if kept:
+        click.echo()
+        show_table(("view", "algorithm", "consistency", "halted"), kept)
+    for view in views:
+        if view.halted is not None:
+            halt = view.halted
+            click.echo(f"\n{view.view} is halted since {moment(halt.time)}, at state {halt.state}: {halt.reason}")
+            click.echo(way_out(view.view))
+
+
+def _show_report(report: "Report") -> None:
+    """What the process that maintains the views is doing."""
+    from viewkeeper.cli.tables import show_table
+    from viewkeeper.cli.watching import GROUP_HEADINGS, SOURCE_HEADINGS, group_cells, source_cells
+
+    click.echo()
+    show_table(SOURCE_HEADINGS, [source_cells(source) for source in report.sources], right=(2, 3))
+    click.echo()
+    show_table(GROUP_HEADINGS, [group_cells(group, None) for group in report.groups], right=range(2, 8))

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import click
 
@@ -36,8 +37,14 @@ def aligned(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Colle
 
 
 def _draw(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int]) -> None:
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
+
+    Console(highlight=False).print(drawn_table(headings, rows, right))
+
+
+def drawn_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> Any:
+    """A table for a terminal."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
@@ -46,7 +53,7 @@ def _draw(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collect
         table.add_column(Text(heading), justify="right" if number in right else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    Console(highlight=False).print(table)
+    return table
 
 
 def _one_line(cell: str) -> str:

@@ -1,0 +1,100 @@
+"""`viewkeeper audit`: views compared with what their sources give.
+
+Exit code 0: all are right; 1: one is not, or is halted.
+"""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.keeper import Audit
+
+EXIT_DIFFERENT = 1
+SHOWN = 10
+
+
+@click.command(short_help="Compare views with what their sources give.")
+@click.argument("views", metavar="[VIEW]...", nargs=-1)
+@warehouse_option
+@click.option("--all", "everything", is_flag=True, help="Every view over sources.")
+@click.option(
+    "--rows",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=SHOWN,
+    show_default=True,
+    help="How many missing and how many extra rows are shown.",
+)
+@json_option
+@click.pass_context
+def audit(
+    context: click.Context, views: tuple[str, ...], path: str, everything: bool, rows: int, as_json: bool
+) -> None:
+    """Compute each VIEW from its sources at the positions that it claims to reflect, and compare the two as bags.
+
+    The sources may be written to meanwhile. Exit code 1 means that a view differs, or is halted; reload makes it anew.
+    It needs the place of the writer: stop 'viewkeeper run' first.
+
+    \b
+    Examples:
+      viewkeeper audit big -w lake
+      viewkeeper audit --all -w lake --json
+    """
+    from viewkeeper.errors import UsageError
+
+    if everything == bool(views):
+        raise UsageError(
+            "there are views and --all" if everything else "there is no view to audit", "name views, or give --all"
+        )
+    with open_to_maintain(path, quiet=as_json) as warehouse:
+        known = warehouse.status().views
+        if everything:
+            views = tuple(view.view for view in known if view.algorithm is not None)
+        halted = {view.view: view.halted.reason for view in known if view.halted is not None and view.view in views}
+        done = [warehouse.audit(view) for view in views if view not in halted]
+    if as_json:
+        told = [_as_json(one, rows) for one in done]
+        click.echo(json.dumps({"audits": told, "halted": halted}, default=str))
+    else:
+        for one in done:
+            _show(one, rows)
+        for view, reason in halted.items():
+            click.echo(f"{view}: not audited, it is halted: {reason}\n  the way out: viewkeeper reload {view}")
+        if not views:
+            click.echo("there are no views over sources")
+    context.exit(EXIT_DIFFERENT if halted or not all(one.clean for one in done) else 0)
+
+
+def _show(audit: "Audit", rows: int) -> None:
+    from viewkeeper.cli.tables import counted, vector
+
+    at = f"state {audit.state}, {vector(dict(audit.vector))}"
+    if audit.clean:
+        click.echo(f"{audit.view}: right, {counted(audit.rows, 'distinct row')} at {at}")
+        return
+    missing, extra = len(audit.missing), len(audit.extra)
+    click.echo(f"{audit.view}: WRONG at {at}: {counted(missing, 'row')} missing, {counted(extra, 'row')} too many")
+    for heading, found in (("missing", audit.missing), ("extra", audit.extra)):
+        for row, weight in sorted(found, key=repr)[:rows]:
+            click.echo(f"  {heading} {weight} x {row!r}")
+        if len(found) > rows:
+            click.echo(f"  and {len(found) - rows} more {heading}")
+    click.echo(f"  the way out: viewkeeper reload {audit.view}")
+
+
+def _as_json(audit: "Audit", rows: int) -> dict[str, Any]:
+    return {
+        "view": audit.view,
+        "right": audit.clean,
+        "state": audit.state,
+        "vector": dict(audit.vector),
+        "distinct_rows": audit.rows,
+        **{
+            name: {"rows": len(found), "sample": [{"row": list(row), "times": times} for row, times in found[:rows]]}
+            for name, found in (("missing", audit.missing), ("extra", audit.extra))
+        },
+    }

@@ -1,0 +1,64 @@
+"""`viewkeeper catch-up`: everything that the sources have committed up to now.
+
+Exit code 0: done; 1: done, and a view is halted.
+"""
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from viewkeeper.cli.opening import (
+    history_option,
+    json_option,
+    open_to_maintain,
+    refuse_nothing_to_maintain,
+    warehouse_option,
+)
+
+if TYPE_CHECKING:
+    from viewkeeper.mediator.report import Report
+
+EXIT_HALTED = 1
+
+
+@click.command("catch-up", short_help="Process what the sources have committed up to now.")
+@warehouse_option
+@history_option
+@json_option
+@click.pass_context
+def catch_up(context: click.Context, path: str, history: str | None, as_json: bool) -> None:
+    """Bring every view up to what its sources have committed now, and end.
+
+    Exit code 1 means that a view is halted; 'viewkeeper status' says why. With several views the name of the history
+    holds {view}, and each gets a file. A history is kept in memory until the end.
+
+    \b
+    Examples:
+      viewkeeper catch-up -w lake
+      viewkeeper catch-up -w lake --history 'history-{view}.json'
+    """
+    from viewkeeper.cli.tables import vector
+    from viewkeeper.cli.watching import report_as_json, summary, watching, way_out
+
+    last: Report | None = None
+
+    with open_to_maintain(path, quiet=as_json) as warehouse:
+        refuse_nothing_to_maintain(warehouse)
+        with watching(quietly=True, as_json=as_json) as show:
+
+            def watch(report: "Report") -> None:
+                nonlocal last
+                last = report
+                show(report)
+
+            reached = warehouse.catch_up(history=history, watch=watch)
+        halted = {view.view: view.halted.reason for view in warehouse.status().views if view.halted}
+    assert last is not None
+    if as_json:
+        click.echo(json.dumps({"positions": dict(reached), **report_as_json(last, {}), "halted": halted}))
+    else:
+        click.echo(f"caught up: {summary(last)}; at {vector(dict(reached))}")
+        for view, reason in halted.items():
+            click.echo(f"halted: {view}: {reason}\n{way_out(view)}")
+    context.exit(EXIT_HALTED if halted else 0)

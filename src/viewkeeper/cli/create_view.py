@@ -1,0 +1,41 @@
+"""`viewkeeper create-view`: a view over sources, loaded and from then on maintained."""
+
+import json
+
+import click
+
+from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
+from viewkeeper.cli.sql_text import sql_text
+
+
+@click.command("create-view", short_help="Create a view over sources, and load it.")
+@click.argument("sql", metavar="[CREATE...]", required=False)
+@warehouse_option
+@click.option("--file", "file", metavar="FILE", type=click.Path(), help="Read the definition from a file.")
+@json_option
+def create_view(sql: str | None, path: str, file: str | None, as_json: bool) -> None:
+    """Create a view: CREATE MATERIALIZED VIEW name [TBLPROPERTIES (...)] AS SELECT ..., in Spark's dialect.
+
+    Give it as one argument, as - for standard input, or with --file. Tables are named source.table; a bare name is
+    another view. The view is loaded while its sources are written to, and reflects them exactly at one position each.
+    Properties are 'consistency', 'algorithm', 'group', 'retention' and 'nested_depth': docs/live-views.md.
+
+    \b
+    Examples:
+      viewkeeper create-view 'CREATE MATERIALIZED VIEW big AS SELECT id FROM shop.orders WHERE amount > 99' -w lake
+      viewkeeper create-view --file named.sql -w lake
+    """
+    text = sql_text(sql, file, "view")
+    with open_to_maintain(path, quiet=as_json) as warehouse:
+        name = warehouse.create_view(text)
+        (made,) = (view for view in warehouse.status().views if view.view == name)
+    if as_json:
+        told = {name: getattr(made, name) for name in ("view", "group", "algorithm", "consistency", "state", "rows")}
+        click.echo(json.dumps(told))
+        return
+    from viewkeeper.cli.tables import counted
+
+    click.echo(
+        f"created {name} with {counted(made.rows, 'row')}, in group {made.group}: "
+        f"{made.algorithm}, {made.consistency} consistency"
+    )

@@ -1,0 +1,45 @@
+"""`viewkeeper doctor`: what is missing or risky at a source, and what mends it.
+
+Exit code 0: all is well; 1: warnings only; 2: changes cannot be captured as it is, or it cannot be reached.
+"""
+
+import json
+from dataclasses import asdict
+
+import click
+
+from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
+
+EXIT_WARNINGS, EXIT_UNFIT = 1, 2
+
+
+@click.command(short_help="What is missing or risky at a source.")
+@click.argument("source", metavar="NAME|URL")
+@warehouse_option
+@json_option
+@click.pass_context
+def doctor(context: click.Context, source: str, path: str, as_json: bool) -> None:
+    """Look at a source that was added, or at one that might be, and say what is missing or risky.
+
+    Each finding comes with the statement that mends it. Nothing is changed. The password of a URL is taken from it,
+    from ${VARIABLE} in it, or from VIEWKEEPER_PASSWORD_SOURCE.
+
+    Exit code 0: all is well; 1: there are warnings; 2: changes cannot be captured as it is, or it cannot be reached.
+
+    \b
+    Examples:
+      viewkeeper doctor shop -w lake
+      viewkeeper doctor 'postgresql://ann:${CRM_PASSWORD}@db/crm' -w lake
+    """
+    with open_to_read(path, quiet=as_json) as warehouse:
+        findings = warehouse.doctor(source)
+    if as_json:
+        click.echo(json.dumps({"findings": [asdict(finding) for finding in findings]}))
+    else:
+        for finding in findings:
+            click.echo(f"{'missing' if finding.fatal else 'warning'}: {finding.what}")
+            click.echo("\n".join(f"    {line}" for line in finding.mend.splitlines()))
+        if not findings:
+            click.echo("all is well")
+    if findings:
+        context.exit(EXIT_UNFIT if any(finding.fatal for finding in findings) else EXIT_WARNINGS)

@@ -1,0 +1,35 @@
+"""`viewkeeper reload`: a view is made anew from its sources."""
+
+import json
+
+import click
+
+from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
+
+
+@click.command(short_help="Make a view anew from its sources.")
+@click.argument("views", metavar="VIEW...", nargs=-1, required=True)
+@warehouse_option
+@json_option
+def reload(views: tuple[str, ...], path: str, as_json: bool) -> None:
+    """Compute each VIEW from its sources as they are; what is different becomes one new state.
+
+    This is the way out for a view that was halted: by a TRUNCATE, an altered table, a position that its source no
+    longer has, or an expression that failed on a row. It is maintained again from there on.
+
+    \b
+    Example:
+      viewkeeper reload big -w lake
+    """
+    from viewkeeper.cli.tables import counted
+
+    with open_to_maintain(path, quiet=as_json) as warehouse:
+        for view in views:
+            warehouse.reload(view)
+        made = {view.view: view for view in warehouse.status().views if view.view in views}
+    if as_json:
+        told = {view: {"state": one.state, "rows": one.rows} for view, one in made.items()}
+        click.echo(json.dumps({"reloaded": told}))
+        return
+    for view in views:
+        click.echo(f"reloaded {view}: {counted(made[view].rows, 'row')} in state {made[view].state}")

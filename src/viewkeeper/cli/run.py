@@ -1,0 +1,97 @@
+"""`viewkeeper run`: views are maintained until it is stopped.
+
+Exit code 0: stopped, by Ctrl-C, SIGTERM or its time; 1: the same, and a view is halted or a group has failed.
+"""
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from viewkeeper.cli.opening import (
+    history_option,
+    json_option,
+    open_to_maintain,
+    refuse_nothing_to_maintain,
+    warehouse_option,
+)
+from viewkeeper.clock import monotonic
+
+if TYPE_CHECKING:
+    from viewkeeper.mediator.report import Report
+
+EXIT_HALTED = 1
+
+
+@click.command(short_help="Maintain the views until it is stopped.")
+@warehouse_option
+@click.option("--seconds", metavar="N", type=click.FloatRange(min=0), help="End after so long.  [default: never]")
+@history_option
+@json_option
+@click.pass_context
+def run(context: click.Context, path: str, seconds: float | None, history: str | None, as_json: bool) -> None:
+    """Maintain every view as its sources commit, until Ctrl-C, SIGTERM or --seconds end it.
+
+    In a terminal a table shows what is going on; elsewhere there is a line when something happens, and figures every
+    ten seconds; --json writes one object a second, and the summary as the last. 'viewkeeper status' shows the same from
+    another terminal. A source that cannot be reached is tried again for as long as it takes, and holds up only the
+    groups over it.
+
+    Stopped in whatever way, even by a crash, the views are at a committed state, and the next run goes on from there.
+    Exit code 1 means that a view is halted or a group has failed.
+
+    \b
+    Examples:
+      viewkeeper run -w lake
+      viewkeeper run -w lake --seconds 60 --history run.json
+    """
+    from viewkeeper.cli.watching import report_as_json, summary, watching, way_out
+
+    with open_to_maintain(path, quiet=True) as warehouse:
+        refuse_nothing_to_maintain(warehouse)
+        begin = monotonic()
+        with watching(as_json=as_json) as show, _stopped_by_signals(warehouse.stop) as is_stopped:
+
+            def watch(report: "Report") -> None:
+                if is_stopped():
+                    # It came before there was something to stop.
+                    warehouse.stop()
+                show(report)
+
+            report = warehouse.run(seconds, history=history, watch=watch)
+        took = monotonic() - begin
+        halted = {view.view: view.halted.reason for view in warehouse.status().views if view.halted}
+    failed = {group.name: group.failure for group in report.groups if group.failure is not None}
+    if as_json:
+        told = {"seconds": round(took, 1), **report_as_json(report, {}), "halted": halted}
+        click.echo(json.dumps(told))
+    else:
+        click.echo(f"stopped after {took:.0f} s: {summary(report)}")
+        for name, failure in failed.items():
+            click.echo(f"group {name} has failed: {failure}")
+        for view, reason in halted.items():
+            click.echo(f"halted: {view}: {reason}\n{way_out(view)}")
+    context.exit(EXIT_HALTED if halted or failed else 0)
+
+
+@contextmanager
+def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and SIGTERM stop what is running; a second one does not wait for it. Yields whether one has come."""
+    came = False
+
+    def handle(number: int, frame: Any) -> None:
+        nonlocal came
+        if came:
+            raise KeyboardInterrupt
+        came = True
+        stop()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
