@@ -77,7 +77,7 @@ def edit(path: Path, random: Random) -> None:
         table.optimize.compact()
     elif choice == 7:
         write_deltalake(path, arrow(rows), mode="overwrite")
-    else:
+    elif table.version() > 0:
         table.restore(max(0, table.version() - 2))
 
 
