@@ -6,6 +6,7 @@ A reading shows a source as it is now; the stream behind q tells what to take aw
 checked, at the very vector of its group, while everyone writes.
 """
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -49,17 +50,17 @@ def image_at(
 def _of_one_source(
     source: Source, relations: list[Relation], at: Position | None, collect: Collect
 ) -> tuple[dict[str, Any], Position]:
-    feed = Feed(source, source.end() if at is None else at)
-    behind = feed.subscribe(feed.upto, lambda: None)
+    # Everything behind the vector is needed, however much it is; without one, nothing is.
+    feed = Feed(source, source.end() if at is None else at, most_waiting=sys.maxsize)
+    behind = None if at is None else feed.subscribe(at, lambda: None)
     feed.start()
     try:
         collectors, position = _read(feed, relations, collect)
-        if at is not None:
+        if at is not None and behind is not None:
             _take_away(collectors, behind.take(until=position))
             position = at
         return {name: collector.result() for name, collector in collectors.items()}, position
     finally:
-        behind.cancel()
         feed.close()
 
 

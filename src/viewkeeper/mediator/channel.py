@@ -65,9 +65,8 @@ class Channel:
         """No question is out or waits to be sent."""
         return not self._out and not self._waiting
 
-    def ask(self, query: Query, reply: Reply, learn: Learn) -> None:
+    def ask(self, query: Query, fetches: tuple[Fetch, ...], reply: Reply, learn: Learn) -> None:
         """A question; it is sent with the next message. `learn` is told how many keys went out and rows came back."""
-        fetches = query.fetches()
         self.traffic.queries += 1
         self._waiting.append(_Question(query, fetches, reply, learn))
 

@@ -103,8 +103,9 @@ class Feed:
         while not self._stop.is_set():
             try:
                 for batch in self.source.transactions(self._after, self._stop):
-                    self._append(batch)
+                    # It is there, even if what it tells has to wait.
                     pause, attempts, self.trouble = FIRST_PAUSE, 0, None
+                    self._append(batch)
                 if self._stop.is_set():
                     break
                 raise SourceUnavailable(f"the stream of {self.source.name} ended")
@@ -127,6 +128,8 @@ class Feed:
     def _fail(self, error: ViewkeeperError) -> None:
         self.failure = error
         self.source.stream_broke(error)
+        with self._news:
+            self._news.notify_all()
         self._wake()
 
     def _append(self, batch: Batch) -> None:
@@ -177,7 +180,10 @@ class Feed:
         self.source.wait_for_stream(position)
         # The source has told it by now, but it may still be on its way into the log.
         with self._news:
-            if not self._news.wait_for(lambda: self.upto >= position or self._stop.is_set(), PATIENCE):
+            self._news.wait_for(
+                lambda: self.upto >= position or self._stop.is_set() or self.failure is not None, PATIENCE
+            )
+            if self.upto < position:
                 raise SourceUnavailable(f"the stream of {self.source.name} has stopped before {position}")
 
     def report(self) -> SourceReport:
@@ -234,7 +240,8 @@ class Feed:
                         for batches, corrections in zip(reading.rows, reading.corrections, strict=True)
                     )
                     position = reading.position
-                self.source.wait_for_stream(position)
+                # Until then it counts as under way: what it shows must come, whoever is behind.
+                self.wait_until(position)
                 return Read(position, rows)
             except SourceUnavailable:
                 if self.failure is not None:
@@ -255,11 +262,14 @@ class Subscription:
         self.wake = wake
 
     def take(self, most: int | None = None, until: Position | None = None) -> list[Event]:
-        """The next events, at most so many, up to a position."""
+        """The next events up to a position, at most so many; those of one position stay together."""
         feed = self.feed
         with feed._news:
             begin = self.place - feed._dropped
-            events = feed._log[begin:] if most is None else feed._log[begin : begin + most]
+            end = len(feed._log) if most is None else min(begin + most, len(feed._log))
+            while begin < end < len(feed._log) and feed._log[end].position == feed._log[end - 1].position:
+                end += 1
+            events = feed._log[begin:end]
             if until is not None:
                 keep = next((i for i, event in enumerate(events) if event.position > until), len(events))
                 del events[keep:]

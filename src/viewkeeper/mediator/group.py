@@ -331,12 +331,13 @@ class Group:
             if self._runs.get(view) is run:
                 self._guarded(view, lambda: reply(rows))
 
-        if query.size() == 0:
-            # Nothing joins with nothing: that needs no source.
-            nothing = [self._make_zset(fetch.columns, []) for fetch in query.fetches()]
+        fetches = query.fetches()
+        if query.size() == 0 or all(fetch.keys == () for fetch in fetches):
+            # Nothing joins with nothing, nor with NULL: that needs no source.
+            nothing = [self._make_zset(fetch.columns, []) for fetch in fetches]
             self._instant.append(lambda: answered(query.over(nothing)))
         else:
-            self.channels[query.source].ask(query, answered, self._learner(view))
+            self.channels[query.source].ask(query, fetches, answered, self._learner(view))
 
     def _learner(self, view: str) -> Learn:
         return lambda query, keys, rows: self.views[view].learn(query, keys, rows) if view in self.views else None

@@ -44,6 +44,7 @@ class Mediator:
         self._make_zset = make_zset
         self._store = store
         self._recorder = recorder
+        self._ending = False
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
         self._acknowledged: dict[str, Position] = {}
@@ -63,7 +64,10 @@ class Mediator:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        # Every group finishes its step.
+        self._stop.set()
+        for group in self.groups:
+            group.wake()
         for thread in self._threads:
             thread.join()
         if error is None:
@@ -74,10 +78,8 @@ class Mediator:
             feed.close()
 
     def stop(self) -> None:
-        """Let every group finish its step, and end. From any thread, or a signal handler."""
-        self._stop.set()
-        for group in self.groups:
-            group.wake()
+        """End `catch_up` or `run`. From any thread, or a signal handler: so it takes no lock."""
+        self._ending = True
 
     def _start_groups(self) -> None:
         if not self._threads:
@@ -102,7 +104,7 @@ class Mediator:
         """Maintain until stopped, or for so long. A group that fails stops alone; if all have, that is an error."""
         self._start_groups()
         begin = monotonic()
-        while not self._stop.is_set() and (seconds is None or monotonic() - begin < seconds):
+        while not self._ending and (seconds is None or monotonic() - begin < seconds):
             watch()
             self._acknowledge_now_and_then()
             failures = [group.failure for group in self.groups if group.failure is not None]
@@ -112,7 +114,7 @@ class Mediator:
             self._stop.wait(left)
 
     def _wait(self, done: Callable[[], bool], patience: float, watch: Callable[[], None]) -> None:
-        while not done() and not self._stop.is_set():
+        while not done() and not self._ending:
             watch()
             self._acknowledge_now_and_then()
             for name, feed in self.feeds.items():
