@@ -62,12 +62,17 @@ class MariaDb:
             ],
             capture_output=True,
             text=True,
+            env=self._environment(),
         )
         assert installed.returncode == 0, installed.stdout + installed.stderr
         self.start()
         with self.root() as root:
             root.execute(f"CREATE USER {USER}@'%%' IDENTIFIED BY %s", (PASSWORD,))
             root.execute(f"GRANT ALL PRIVILEGES ON *.* TO {USER}@'%'")
+
+    def _environment(self) -> dict[str, str]:
+        # A server that starts removes what others of its kind left in the folder for temporary tables.
+        return {**os.environ, "TMPDIR": str(self.folder)}
 
     def start(self) -> None:
         self._process = subprocess.Popen(
@@ -86,13 +91,16 @@ class MariaDb:
             ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            env=self._environment(),
         )
         deadline = monotonic() + PATIENCE
         while True:
             try:
+                with socket.socket(socket.AF_UNIX) as probe:
+                    probe.connect(self.socket)
                 self.connect("root", "").close()
                 return
-            except pymysql.MySQLError:
+            except (pymysql.MySQLError, OSError):
                 log = self.folder / "data" / "error.log"
                 if self._process.poll() is not None or monotonic() > deadline:
                     pytest.fail(log.read_text() if log.exists() else "MariaDB did not start")

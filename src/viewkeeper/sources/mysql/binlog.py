@@ -156,9 +156,9 @@ class BinlogStream:
         if self._connections > 2:
             raise SourceUnavailable(f"{self._server.source}: the connection of the stream was lost")
         if self._connections == 1:
-            self._connection = StreamConnection(**settings)
+            self._connection = self._server.opened(StreamConnection, **settings)
             return self._connection
-        return pymysql.connect(**settings)
+        return self._server.opened(Connection, **settings)
 
     def close(self) -> None:
         try:

@@ -110,7 +110,7 @@ class _Search:
         self._check(database, table, name)
         columns = tuple(
             column(_declared(name, row), self._charsets, self._mariadb)
-            for row in run(self._connection, COLUMNS, (database, table))
+            for row in run(self._connection, COLUMNS, database, table)
         )
         relation = Relation(
             f"{self._request.name}.{name}",
@@ -125,7 +125,8 @@ class _Search:
         rows = run(
             self._connection,
             "SELECT table_type, engine FROM information_schema.tables WHERE table_schema = %s AND table_name = %s",
-            (database, table),
+            database,
+            table,
         )
         source = self._request.name
         if not rows:
@@ -146,7 +147,7 @@ class _Search:
     def _key(self, database: str, table: str, name: str, columns: tuple[Column, ...]) -> tuple[str, ...] | None:
         declared = self._request.keys.get(name)
         if declared is None:
-            return tuple(str(key) for (key,) in run(self._connection, KEY, (database, table))) or None
+            return tuple(str(key) for (key,) in run(self._connection, KEY, database, table)) or None
         unknown = set(declared) - {one.name for one in columns}
         if unknown:
             raise SourceUnfit(f"the key of {self._request.name}.{name} names {sorted(unknown)}, which it does not have")
@@ -158,7 +159,7 @@ def uncapturable(connection: Any, place: Place, engine: str | None) -> tuple[str
     database, table = place
     if (engine or "").upper() != "INNODB":
         return f"is kept by {engine}, which has no transactions", f"ALTER TABLE {database}.{table} ENGINE = InnoDB"
-    for constraint, on_delete, on_update in run(connection, CASCADES, place):
+    for constraint, on_delete, on_update in run(connection, CASCADES, *place):
         for event, action in (("DELETE", on_delete), ("UPDATE", on_update)):
             if action in CHANGING_ACTIONS:
                 return (

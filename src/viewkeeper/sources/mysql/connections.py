@@ -5,6 +5,7 @@
 No error of the driver leaves this package, and no password is ever in one of ours.
 """
 
+import socket
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -128,10 +129,28 @@ class Server:
                 return SourceError(what)
         return SourceUnavailable(what, "look at the server and the network")
 
+    def opened(self, factory: type[Connection], **settings: Any) -> Any:
+        """A bare connection. Over a unix socket it is opened here: the driver would not close it if that failed."""
+        connection = factory(**settings, defer_connect=True)
+        path = settings.get("unix_socket")
+        if path is None:
+            connection.connect()
+            return connection
+        channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            channel.settimeout(CONNECT_TIMEOUT)
+            channel.connect(path)
+        except BaseException:
+            channel.close()
+            raise
+        connection._secure = True
+        connection.connect(channel)
+        return connection
+
     def connect(self, factory: type[Connection] = Connection, **more: Any) -> Any:
         """A new connection whose session is set up; values come back as text or bytes, just as the server sent them."""
         with self.errors():
-            connection = factory(**{**self.settings, "conv": encoders, **more})
+            connection = self.opened(factory, **{**self.settings, "conv": encoders, **more})
             try:
                 try:
                     run(connection, SESSION)
@@ -145,10 +164,10 @@ class Server:
             return connection
 
 
-def run(connection: Any, statement: str, values: Any = None) -> list[tuple[Any, ...]]:
+def run(connection: Any, statement: str, *values: Any) -> list[tuple[Any, ...]]:
     """The rows of a statement."""
     with connection.cursor() as cursor:
-        cursor.execute(statement, values)
+        cursor.execute(statement, values or None)
         return list(cursor.fetchall())
 
 

@@ -54,7 +54,7 @@ class Doctor:
         if not self._mariadb and variable(connection, "gtid_mode") != "ON":
             yield Finding(
                 "gtid_mode is not ON: MySQL then does not tell which transactions are committed",
-                "SET PERSIST enforce_gtid_consistency = ON; SET PERSIST gtid_mode = OFF_PERMISSIVE, then ON_PERMISSIVE, then ON",
+                "SET PERSIST enforce_gtid_consistency = ON, then gtid_mode = OFF_PERMISSIVE, ON_PERMISSIVE and ON in turn",
             )
 
     def _settings(self, connection: Any) -> Iterator[Finding]:
@@ -118,7 +118,7 @@ class Doctor:
             rows = run(
                 connection,
                 "SELECT engine FROM information_schema.tables WHERE table_schema = %s AND table_name = %s",
-                place,
+                *place,
             )
             reason = uncapturable(connection, place, rows[0][0]) if rows else None
             if reason is not None:
@@ -157,7 +157,7 @@ class Doctor:
                     f"CREATE TABLE IF NOT EXISTS {self._kept} (name VARCHAR(64) PRIMARY KEY, value VARCHAR(64))",
                 )
                 for name, value in changed.items():
-                    run(connection, f"INSERT IGNORE INTO {self._kept} VALUES (%s, %s)", (name, value))
+                    run(connection, f"INSERT IGNORE INTO {self._kept} VALUES (%s, %s)", name, value)
                     run(connection, f"SET GLOBAL {name} = {NEEDED.get(name) or UNREADABLE[name]}")
             except pymysql.Error:
                 self._forget_what_did_not_change(connection)
@@ -188,7 +188,8 @@ class Doctor:
         rows = run(
             connection,
             "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = %s",
-            (self._server.database, self._kept.strip("`")),
+            self._server.database,
+            self._kept.strip("`"),
         )
         if not rows:
             return []

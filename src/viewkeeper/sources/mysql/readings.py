@@ -33,7 +33,7 @@ from viewkeeper.errors import SourceUnavailable
 from viewkeeper.messages import Fetch, Position
 from viewkeeper.sources.base import PATIENCE, Reading
 from viewkeeper.sources.mysql.catalog import Captured
-from viewkeeper.sources.mysql.connections import Pool, Server, run
+from viewkeeper.sources.mysql.connections import Pool, Server, drop, run
 from viewkeeper.sources.mysql.history import History, Touch
 from viewkeeper.sources.mysql.keys import statement
 from viewkeeper.sources.mysql.places import place_in
@@ -121,7 +121,7 @@ class Readings:
         touching = [one for one in passed if touch.by(one)]
         if touching and executed is not None:
             names = ",".join(one.gtid or "" for one in touching)
-            ((missing,),) = run(connection, "SELECT GTID_SUBTRACT(%s, %s)", (names, executed))
+            ((missing,),) = run(connection, "SELECT GTID_SUBTRACT(%s, %s)", names, executed)
             return None if missing else upper
         return None if touching else upper
 
@@ -186,8 +186,7 @@ class _Lane:
     def end(self) -> None:
         """Give the rest up, if a reader has left early."""
         if self._active is not None and not self._active.complete:
-            # Reading the rest of a large table only to throw it away would take too long.
-            self._connection._force_close()
+            self._active.abandon()
 
 
 class _Result:
@@ -213,6 +212,15 @@ class _Result:
         if not self.complete:
             self._kept = iter(self._cursor.fetchall())
             self._finish()
+
+    def abandon(self) -> None:
+        """Close the connection: to read the rest of a large table only to throw it away would take too long."""
+        connection, self._cursor.connection = self._cursor.connection, None
+        if self._cursor._result is not None:
+            # The driver would read the rest when the result is forgotten.
+            self._cursor._result.unbuffered_active = False
+        connection._result = None
+        drop(connection)
 
     def _finish(self) -> None:
         self.complete = True

@@ -111,7 +111,7 @@ class MySqlSource(Source):
         if not self.mariadb:
             return Start(files[number], offset, None)
         # To the library a file and an offset mean nothing with MariaDB.
-        ((gtid,),) = run(connection, "SELECT BINLOG_GTID_POS(%s, %s)", (files[number], offset))
+        ((gtid,),) = run(connection, "SELECT BINLOG_GTID_POS(%s, %s)", files[number], offset)
         if gtid is None:
             raise gone
         return Start(files[number], offset, gtid)

@@ -19,6 +19,7 @@ _ALTER_OTHER = re.compile(
 )
 _CREATE = re.compile(rf"CREATE\s+OR\s+REPLACE\s+TABLE\s+({_NAME}(?:\s*\.\s*{_NAME})?)", re.IGNORECASE)
 _DATABASE = re.compile(rf"DROP\s+(?:DATABASE|SCHEMA)\s+(?:IF\s+EXISTS\s+)?({_NAME})", re.IGNORECASE)
+_FOR_ONE = re.compile(r"SET\s+STATEMENT\s+.*?\s+FOR\s+", re.IGNORECASE | re.DOTALL)
 _WHOLE = re.compile(r"(TRUNCATE|DROP\s+TABLE|RENAME\s+TABLES?|ALTER|CREATE\s+OR\s+REPLACE\s+TABLE)\b", re.IGNORECASE)
 _ROWS = re.compile(r"(INSERT|UPDATE|DELETE|REPLACE|LOAD)\b", re.IGNORECASE)
 _SAVEPOINT = re.compile(rf"(SAVEPOINT|ROLLBACK\s+TO(?:\s+SAVEPOINT)?)\s+({_NAME})\s*$", re.IGNORECASE)
@@ -49,6 +50,9 @@ def xa(statement: str) -> tuple[str, str] | None:
 def concerned(statement: str, database: str) -> list[Concerned]:
     """The tables that a statement changes without row events; `database` is where it was run."""
     text = _EXECUTED_COMMENT.sub(" ", _COMMENT.sub(" ", _LITERAL.sub("''", statement))).strip()
+    # Settings for one statement stand in front of it.
+    if prefix := _FOR_ONE.match(text):
+        text = text[prefix.end() :]
     whole = _WHOLE.match(text)
     if whole is None:
         dropped = _DATABASE.match(text)
