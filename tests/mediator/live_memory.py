@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from viewkeeper.algebra.memory import MemoryZSet
-from viewkeeper.errors import SourceUnavailable
+from viewkeeper.errors import PositionLost, SourceUnavailable
 from viewkeeper.messages import Change, Fetch, Position, Transaction, position
 from viewkeeper.sources.base import Batch, Disruption, Finding, Reading, Source
 from viewkeeper.sql.relation import Relation
@@ -22,7 +22,16 @@ class LiveMemorySource(Source):
         self.contents = {relation.name: MemoryZSet(relation.columns) for relation in relations}
         self.acknowledged: Position = ""
         self.out_of_reach = False
+        self.stream_ends = False
+        """the stream ends by itself, as often as it is asked for"""
+        self.streams = 0
+        self.reading_fails: Exception | None = None
         self.readings = 0
+        self.asked: list[tuple[Fetch, ...]] = []
+        self.open_gate = threading.Event()
+        """a reading that has its rows gives them when this is set"""
+        self.open_gate.set()
+        self.batch = 1_000
         self._events: list[Transaction | Disruption] = []
         self._changed = threading.Condition()
 
@@ -34,6 +43,15 @@ class LiveMemorySource(Source):
                 self.contents[change.relation] = rows + MemoryZSet(rows.columns, [(change.row, change.count)])
             self._events.append(Transaction(self.name, place, changes, global_id, participants))
             self._changed.notify_all()
+
+    def at(self, place: Position) -> dict[str, MemoryZSet]:
+        """The relations as they were."""
+        with self._changed:
+            rows: dict[str, list[Any]] = {name: [] for name in self.relations}
+            for event in self._events[: int(place)]:
+                for change in event.changes if isinstance(event, Transaction) else ():
+                    rows[change.relation].append((change.row, change.count))
+        return {name: MemoryZSet(self.relations[name].columns, of_one) for name, of_one in rows.items()}
 
     def disrupt(self, relation: str, reason: str) -> None:
         with self._changed:
@@ -54,14 +72,20 @@ class LiveMemorySource(Source):
             return position(len(self._events))
 
     def transactions(self, after: Position | None, stop: threading.Event) -> Iterator[Batch]:
+        self.streams += 1
+        if self.acknowledged and (after or "") < self.acknowledged:
+            raise PositionLost(f"{self.name} has forgotten what is behind {after}", "reload the views")
         self.stream_starts(after)
         seen = int(after or 0)
         while not stop.is_set():
             with self._changed:
+                if self.stream_ends:
+                    return
                 if self.out_of_reach:
                     raise SourceUnavailable(f"{self.name} is out of reach")
-                self._changed.wait_for(lambda: len(self._events) > seen or self.out_of_reach, timeout=0.01)
-                events: Sequence[Any] = self._events[seen:]
+                if len(self._events) == seen:
+                    self._changed.wait(timeout=0.01)
+                events: Sequence[Any] = self._events[seen : seen + self.batch]
                 seen += len(events)
             self.passed(position(seen))
             yield Batch(events, position(seen))
@@ -71,9 +95,13 @@ class LiveMemorySource(Source):
         with self._changed:
             if self.out_of_reach:
                 raise SourceUnavailable(f"{self.name} is out of reach")
+            if self.reading_fails is not None:
+                raise self.reading_fails
             self.readings += 1
+            self.asked.append(tuple(fetches))
             rows = [fetched(fetch, self.contents) for fetch in fetches]
             place = position(len(self._events))
+        self.open_gate.wait(timeout=20)
         yield Reading(
             place,
             tuple(iter([[row for row, count in bag.weights() for _ in range(count)]]) for bag in rows),
