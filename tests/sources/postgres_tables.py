@@ -1,14 +1,14 @@
 """A database with tables, its source, and writers, for the tests of PostgreSQL."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 from postgres_server import PostgresServer
 
-from viewkeeper.clock import seeded
+from viewkeeper.clock import monotonic, seeded
 from viewkeeper.sources.base import Request
 from viewkeeper.sources.postgres.source import PostgresSource
 
@@ -66,6 +66,8 @@ def write(url: str, seed: int, stop: threading.Event, keys: int = 40, *, sync: b
     done = 0
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"SET synchronous_commit = {'on' if sync else 'off'}".encode())
+        # A commit takes its time between its record and its visibility, as on a slow disk.
+        connection.execute("SET commit_siblings = 0; SET commit_delay = 2000")
         while not stop.is_set():
             try:
                 with connection.transaction(force_rollback=random.random() < 0.1):
@@ -94,3 +96,11 @@ def _change(connection: psycopg.Connection[Any], random: Any, keys: int) -> None
             connection.execute(f"UPDATE {table} SET k = %s, {column} = %s WHERE id = %s".encode(), (k, value, id))
         case _:
             connection.execute(f"UPDATE {table} SET id = id + {keys} WHERE id = %s".encode(), (id,))
+
+
+def eventually(holds: Callable[[], bool], patience: float = 20.0) -> None:
+    """Wait until something holds at the server."""
+    deadline = monotonic() + patience
+    while not holds():
+        assert monotonic() < deadline, "it never came to hold"
+        threading.Event().wait(0.01)

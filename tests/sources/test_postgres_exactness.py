@@ -65,7 +65,7 @@ def exact_run(database: Database, seconds: float, writers: int, readers: int) ->
 
 def test_readings_are_exact_under_concurrent_writers(postgres_server: PostgresServer) -> None:
     with a_database(postgres_server, TWO_TABLES) as database:
-        transactions, answers = exact_run(database, 6, writers=4, readers=3)
+        transactions, answers = exact_run(database, 4, writers=4, readers=3)
     assert transactions > 50
     assert answers > 50
 

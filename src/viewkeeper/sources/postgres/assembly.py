@@ -60,14 +60,10 @@ class Assembler:
         """From here on the changes of a table mean nothing."""
         self._lost.add(oid)
 
-    def losses(self, completed: Completed, after: int) -> list[Disruption]:
-        """Tables that are no longer understood since a transaction that was told before: that must be told again."""
-        lost = {self._tables[oid].relation.name for oid in self._lost}
-        return [
-            Disruption(one.relation, position_of(after), one.reason)
-            for one in completed.disruptions
-            if one.relation in lost
-        ]
+    @property
+    def lost(self) -> set[str]:
+        """The relations whose changes are no longer understood."""
+        return {self._tables[oid].relation.name for oid in self._lost}
 
     def feed(self, payload: bytes) -> Completed | None:
         """A completed transaction, when its commit comes."""

@@ -22,6 +22,10 @@ class Bell:
             while self.heard.recv(4096):
                 pass
 
+    @property
+    def closed(self) -> bool:
+        return self.heard.fileno() < 0
+
     def close(self) -> None:
         self.heard.close()
         self._rope.close()

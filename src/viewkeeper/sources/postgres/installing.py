@@ -20,6 +20,7 @@ from psycopg import sql
 from viewkeeper.errors import SourceUnavailable, SourceUnfit
 from viewkeeper.sources.postgres.catalog import Shape, Table, Tables
 from viewkeeper.sources.postgres.connections import Connection
+from viewkeeper.sources.postgres.snapshots import parse_lsn
 from viewkeeper.sources.postgres.watch import published_among
 
 _IDENTITIES = {"d": "DEFAULT", "f": "FULL", "n": "NOTHING"}
@@ -51,7 +52,8 @@ def read_memo(connection: Connection, publication: str) -> dict[str, Any] | None
     except ValueError:
         memo = {}
     tables = memo.get("tables") if isinstance(memo, dict) else None
-    return {"viewkeeper": 1, "tables": tables if isinstance(tables, dict) else {}}
+    known = isinstance(tables, dict)
+    return {"viewkeeper": 1, "tables": tables if known else {}, "begins": memo.get("begins") if known else None}
 
 
 def _write_memo(connection: Connection, publication: str, memo: Mapping[str, Any]) -> None:
@@ -60,6 +62,12 @@ def _write_memo(connection: Connection, publication: str, memo: Mapping[str, Any
             sql.Identifier(publication), sql.Literal(json.dumps(memo, sort_keys=True))
         )
     )
+
+
+def slot_begins(connection: Connection, publication: str) -> int:
+    """The place behind which the slot was made; what lies before it came from an earlier slot, or from none."""
+    begins = (read_memo(connection, publication) or {"begins": None})["begins"]
+    return parse_lsn(begins) if begins else 0
 
 
 def stale_tables(connection: Connection, tables: Tables, publication: str) -> dict[int, str]:
@@ -81,7 +89,7 @@ def install(connection: Connection, tables: Tables, name: str) -> None:
     memo = read_memo(connection, name)
     if memo is None:
         connection.execute(sql.SQL("CREATE PUBLICATION {}").format(sql.Identifier(name)))
-        memo = {"viewkeeper": 1, "tables": {}}
+        memo = {"viewkeeper": 1, "tables": {}, "begins": None}
     published = published_among(connection, tables.all(), name)
     for table in tables.all():
         note = memo["tables"].get(table.shape.name, {})
@@ -92,7 +100,7 @@ def install(connection: Connection, tables: Tables, name: str) -> None:
             continue
         memo["tables"][table.shape.name] = {**note, "shape": written}
         _install_table(connection, table, name, memo, add=table.oid not in published)
-    _install_slot(connection, name)
+    _install_slot(connection, name, memo)
 
 
 def _identity(connection: Connection, table: Table) -> str:
@@ -139,15 +147,19 @@ def _install_table(connection: Connection, table: Table, name: str, memo: Mappin
                 ) from None
 
 
-def _install_slot(connection: Connection, name: str) -> None:
+def _install_slot(connection: Connection, name: str, memo: dict[str, Any]) -> None:
     row = connection.execute("SELECT wal_status FROM pg_replication_slots WHERE slot_name = %s", (name,)).fetchone()
     if row is not None and row[0] == "lost":
         connection.execute("SELECT pg_drop_replication_slot(%s)", (name,))
         row = None
     if row is not None:
         return
+    # Written down first: whoever comes with a position from before this has missed something.
+    place = connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
+    assert place is not None, "a SELECT without FROM has one row"
+    _write_memo(connection, name, {**memo, "begins": place[0]})
     # It waits for all transactions that are running.
-    connection.execute(sql.SQL("SET statement_timeout = {}").format(sql.Literal(_SLOT_TIMEOUT)))
+    connection.execute(sql.SQL("SET statement_timeout = {}; SET lock_timeout = 0").format(sql.Literal(_SLOT_TIMEOUT)))
     try:
         connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (name,))
     except pg_errors.QueryCanceled:
@@ -156,7 +168,7 @@ def _install_slot(connection: Connection, name: str) -> None:
             "install again when it has ended: SELECT pid, query FROM pg_stat_activity ORDER BY xact_start",
         ) from None
     finally:
-        connection.execute("SET statement_timeout = 0")
+        connection.execute("RESET statement_timeout; RESET lock_timeout")
 
 
 # --- remove ---

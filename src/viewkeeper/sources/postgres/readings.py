@@ -113,7 +113,9 @@ class Readings:
         self._retained.observe(taken.snapshot)
         unseen = {one.end for one in near if not taken.snapshot.shows(one.xid)}
         joined = {one.relation.name for fetch in fetches if len(fetch.operands) > 1 for one in fetch.operands}
-        place = _cut([one for one in near if not joined.isdisjoint(one.relations)], unseen, began, taken.place)
+        place = latest_exact_place(
+            [one for one in near if not joined.isdisjoint(one.relations)], unseen, began, taken.place
+        )
         if place is None:
             return None
         # What should be seen and is not is added; what is seen and lies behind the place is taken away.
@@ -183,7 +185,7 @@ class Readings:
         ]
 
 
-def _cut(near: Sequence[Streamed], unseen: Collection[int], began: int, place: int) -> int | None:
+def latest_exact_place(near: Sequence[Streamed], unseen: Collection[int], began: int, place: int) -> int | None:
     """The latest place at which a join is exact: no unseen transaction before it, no seen one behind it.
 
     It may not lie before `began`, the place that the stream had passed when the reading was asked for.

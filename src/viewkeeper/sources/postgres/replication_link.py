@@ -110,6 +110,8 @@ class ReplicationLink:
         return SourceUnavailable(f"{self._source}: the server ended the stream")
 
     def _wait(self, timeout: float, bell: Bell) -> None:
+        if bell.closed or self._pg.socket < 0:
+            raise SourceUnavailable(f"{self._source}: the connection is closed")
         with selectors.DefaultSelector() as selector:
             selector.register(self._pg.socket, selectors.EVENT_READ)
             selector.register(bell.heard, selectors.EVENT_READ)

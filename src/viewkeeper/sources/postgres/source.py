@@ -15,12 +15,13 @@ from viewkeeper.errors import PositionLost, SourceUnfit
 from viewkeeper.messages import Fetch, Position
 from viewkeeper.sources.base import PATIENCE, Batch, Finding, Reading, Request, Source
 from viewkeeper.sources.postgres.catalog import registered
-from viewkeeper.sources.postgres.connections import Connections
+from viewkeeper.sources.postgres.connections import Connection, Connections
 from viewkeeper.sources.postgres.doctor import findings, missing
-from viewkeeper.sources.postgres.installing import install, object_name, remove, stale_tables
+from viewkeeper.sources.postgres.installing import install, object_name, remove, slot_begins, stale_tables
 from viewkeeper.sources.postgres.readings import Readings
 from viewkeeper.sources.postgres.snapshots import Retained, lsn_of, parse_lsn, position_of
 from viewkeeper.sources.postgres.stream import Stream, Wishes
+from viewkeeper.sources.postgres.watch import nudge
 
 _NUDGE_AFTER = 0.05
 """Seconds after which WAL that nobody has flushed is flushed by us."""
@@ -32,17 +33,23 @@ class PostgresSource(Source):
     def __init__(self, request: Request) -> None:
         super().__init__()
         self.name = request.name
+        self._request = request
         self._slot = object_name(request.identity, request.name)
         self._connections = Connections(request.name, request.url)
-        try:
-            with self._connections.plain() as connection:
-                self._tables = registered(connection, request)
-        except BaseException:
-            self._connections.close()
-            raise
-        self.relations = {table.relation.name: table.relation for table in self._tables.captured.values()}
         self._retained = Retained()
         self._wishes = Wishes()
+        try:
+            with self._connections.plain() as connection:
+                self._register(connection)
+        except BaseException:
+            self.close()
+            raise
+
+    def _register(self, connection: Connection) -> None:
+        """Take the tables as they are now."""
+        self._tables = registered(connection, self._request)
+        self.relations = {table.relation.name: table.relation for table in self._tables.captured.values()}
+        self.global_transactions = self._tables.mark is not None
         self._readings = Readings(
             self.name,
             self._connections,
@@ -61,6 +68,7 @@ class PostgresSource(Source):
 
     def install(self) -> None:
         with self._connections.plain() as connection:
+            self._register(connection)
             install(connection, self._tables, self._slot)
 
     def remove(self) -> list[str]:
@@ -89,7 +97,8 @@ class PostgresSource(Source):
         return position_of(parse_lsn(row[0]))
 
     def transactions(self, after: Position | None, stop: threading.Event) -> Iterator[Batch]:
-        self.stream_starts(after)
+        # Not from `after` on: what came before it and is not visible yet has to come again first.
+        self.stream_starts(None)
         self._check_slot(after)
         with self._connections.plain() as connection:
             stale = stale_tables(connection, self._tables, self._slot)
@@ -100,19 +109,19 @@ class PostgresSource(Source):
         """PositionLost unless the slot still has what lies behind `after`, SourceUnfit unless all is in place."""
         with self._connections.plain() as connection:
             slot = connection.execute(
-                "SELECT wal_status, confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = %s",
-                (self._slot,),
+                "SELECT wal_status FROM pg_replication_slots WHERE slot_name = %s", (self._slot,)
             ).fetchone()
+            begins = slot_begins(connection, self._slot)
             lacking = missing(connection, self._tables, self._slot)
         if slot is not None and slot[0] == "lost":
             raise PositionLost(
                 f"the slot {self._slot} of {self.name} has lost WAL that it needed",
                 "install the source again and reload the views over it; a larger max_slot_wal_keep_size keeps more",
             )
-        if after is not None and (slot is None or parse_lsn(slot[1]) > lsn_of(after)):
+        if after is not None and (slot is None or lsn_of(after) <= begins):
             raise PositionLost(
-                f"{self.name} no longer has the changes behind {after}: "
-                + (f"the slot {self._slot} begins at {slot[1]}" if slot else f"the slot {self._slot} is gone"),
+                f"{self.name} no longer has the changes behind {after}: the slot {self._slot} "
+                + ("was made later" if slot else "is gone"),
                 "install the source again and reload the views over it",
             )
         if lacking:
@@ -138,13 +147,8 @@ class PostgresSource(Source):
         super().wait_for_stream(position, patience)
 
     def _nudge(self) -> None:
-        """Have the server flush its WAL: only what is flushed is streamed.
-
-        The WAL of an asynchronous commit, or of a transaction that is under way, may be written and stay unflushed on
-        an idle server. A commit of our own, which writes to no table, flushes everything before it.
-        """
         with self._connections.plain() as connection:
-            connection.execute("SELECT pg_logical_emit_message(true, 'viewkeeper', '')")
+            nudge(connection)
 
     # --- readings ---
 

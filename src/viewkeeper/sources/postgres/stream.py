@@ -19,7 +19,7 @@ from viewkeeper.sources.postgres.catalog import Table, Tables
 from viewkeeper.sources.postgres.connections import Connections
 from viewkeeper.sources.postgres.replication_link import ReplicationLink
 from viewkeeper.sources.postgres.snapshots import Retained, Streamed, position_of
-from viewkeeper.sources.postgres.watch import alterations, look
+from viewkeeper.sources.postgres.watch import alterations, look, nudge
 
 _MOST = 1000
 """Events in one batch, about."""
@@ -41,6 +41,16 @@ class Wishes:
     bell: Bell = field(default_factory=Bell)
 
 
+@dataclass(frozen=True)
+class _Pending:
+    """A disruption that is told when the stream has come to `place`; `oid` of a table that is lost from then on."""
+
+    place: int
+    relation: str
+    reason: str
+    oid: int | None = None
+
+
 class Stream:
     """One run through a slot. `stale` are tables that were altered while nobody followed, and how."""
 
@@ -59,28 +69,26 @@ class Stream:
         self._assembler = Assembler(source, tables, self._altered)
         self._known: set[int] = set()
         """tables of which a disruption is told, or will be"""
-        self._pending: list[tuple[int, Table, str]] = [
-            (0, tables.captured[oid], reason) for oid, reason in stale.items()
-        ]
+        self._pending = [_Pending(0, tables.captured[oid].relation.name, reason) for oid, reason in stale.items()]
 
     def batches(self, after: int, stop: threading.Event, passed: Callable[[Position], None]) -> Iterator[Batch]:
         """Everything behind `after`, as it comes."""
-        upto = after
+        upto, begun = after, False
         self._look()
         looked = told = monotonic()
         link = ReplicationLink(self._connections, self._source, self._slot)
         try:
             while not stop.is_set():
-                awaited = self._wishes.reach > upto
+                awaited = self._wishes.reach > upto or not begun
                 if awaited:
                     link.ask()
-                events = self._due(upto)
-                place, received = self._received(link, _PAUSE_IF_AWAITED if awaited else _PAUSE, after)
-                events += received
+                place, events = self._received(link, _PAUSE_IF_AWAITED if awaited else _PAUSE, after)
+                if place > upto:
+                    events += self._due(place)
                 now = monotonic()
-                advanced = place > upto and (awaited or now - told > _TELL_EVERY)
-                if events or advanced:
-                    upto, told = max(upto, place), now
+                advanced = place > upto or (place == upto and not begun)
+                if events or (advanced and (awaited or now - told > _TELL_EVERY)):
+                    upto, told, begun = max(upto, place), now, True
                     passed(position_of(upto))
                     yield Batch(events, position_of(upto))
                 if monotonic() - looked > _LOOK_EVERY:
@@ -106,7 +114,10 @@ class Stream:
             if completed.end > after:
                 events += completed.events()
             else:
-                events += self._assembler.losses(completed, after)
+                lost = self._assembler.lost
+                self._pending += [
+                    _Pending(0, d.relation, d.reason) for d in completed.disruptions if d.relation in lost
+                ]
             if len(streamed) >= _MOST:
                 break
         self._retained.add(streamed)
@@ -117,11 +128,14 @@ class Stream:
     def _look(self) -> None:
         with self._connections.plain() as connection:
             seen = look(connection, self._tables.captured.values(), self._slot)
+            for oid, reason in seen.altered.items():
+                if oid not in self._known:
+                    self._known.add(oid)
+                    self._pending.append(_Pending(seen.place, self._tables.captured[oid].relation.name, reason, oid))
+            if self._pending:
+                # They are told at a new place, which may not come for long at an idle server.
+                nudge(connection)
         self._retained.observe(seen.snapshot)
-        for oid, reason in seen.altered.items():
-            if oid not in self._known:
-                self._known.add(oid)
-                self._pending.append((seen.place, self._tables.captured[oid], reason))
 
     def _altered(self, table: Table) -> str | None:
         """Asked when the stream announces a table anew: it does so after every ALTER TABLE."""
@@ -135,12 +149,12 @@ class Stream:
 
     def _due(self, upto: int) -> list[Transaction | Disruption]:
         """Disruptions whose place has come: behind everything that was committed before them."""
-        due = [entry for entry in self._pending if entry[0] <= upto]
-        self._pending = [entry for entry in self._pending if entry[0] > upto]
-        for place, table, _ in due:
-            if place:
-                self._assembler.lose(table.oid)
-        return [Disruption(table.relation.name, position_of(upto), reason) for _, table, reason in due]
+        due = [pending for pending in self._pending if pending.place <= upto]
+        self._pending = [pending for pending in self._pending if pending.place > upto]
+        for pending in due:
+            if pending.oid is not None:
+                self._assembler.lose(pending.oid)
+        return [Disruption(pending.relation, position_of(upto), pending.reason) for pending in due]
 
     def _confirm(self, link: ReplicationLink, upto: int) -> None:
         """What is stored elsewhere, and what every reading shows, the slot may forget."""

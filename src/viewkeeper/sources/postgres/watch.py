@@ -33,6 +33,15 @@ def look(connection: Connection, tables: Iterable[Table], publication: str) -> L
     return Look(Snapshot.parse(row[0]), parse_lsn(row[1]), altered)
 
 
+def nudge(connection: Connection) -> None:
+    """Have the server flush its WAL, and go on a little: only what is flushed is streamed.
+
+    The WAL of an asynchronous commit, or of a transaction that is under way, may be written and stay unflushed on an
+    idle server. A commit of our own, which writes to no table, flushes everything before it.
+    """
+    connection.execute("SELECT pg_logical_emit_message(true, 'viewkeeper', '')")
+
+
 def alterations(connection: Connection, tables: Iterable[Table], publication: str) -> dict[int, str]:
     """What became of tables that differ from what is captured."""
     tables = list(tables)
