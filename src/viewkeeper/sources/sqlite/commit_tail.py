@@ -5,43 +5,37 @@
 Commits can be told apart only while the -wal file still holds them. So the file is followed at once, however slowly
 the changes themselves are read. A state of the database is held open from one look to the next: while it is, the file
 cannot be written from its beginning again. It would grow without bound under writers that never rest, so beyond some
-size nothing is held between two looks, and when nobody writes nothing is held either: somebody may want a checkpoint.
+size nothing is held for a moment now and then. Nothing at all is held in other journal modes, where it would hold up
+writers.
 """
 
-import os
 import sqlite3
 import threading
 from bisect import bisect_right
-from dataclasses import dataclass
 from pathlib import Path
 
 from viewkeeper.clock import monotonic
 from viewkeeper.sources.sqlite.connections import Database
 from viewkeeper.sources.sqlite.installation import WAL, Installation, journal_mode
+from viewkeeper.sources.sqlite.known_ends import KnownEnds, Piece
 from viewkeeper.sources.sqlite.wal import WalCommits
 
 LOOK_EVERY = 0.003
-HELD_AT_REST = 0.1
-"""Seconds without a change after which nothing is held any more."""
-HELD_BYTES = 16 << 20
-"""The size of the -wal file up to which a state is held between two looks."""
+REST_EVERY = 0.1
+"""Seconds without a change after which another state is held, one that is in nobody's way."""
+HELD_FRAMES = 2000
+"""The frames in the -wal file beyond which it is given chances to begin anew. SQLite itself tries from 1000 on."""
+CHANCE = 0.02
+BETWEEN_CHANCES = 0.05
 MOST_PIECES = 1_000_000
-
-
-@dataclass(frozen=True)
-class Piece:
-    start: int
-    end: int
-    exact: bool
 
 
 class CommitTail:
     """The commits from now on, and those that the -wal file still holds."""
 
-    def __init__(self, database: Database, installation: Installation) -> None:
-        self._database, self._installation = database, installation
-        self._wal_path = Path(f"{database.path}-wal")
-        self._commits = WalCommits(self._wal_path, installation.names.mark)
+    def __init__(self, database: Database, installation: Installation, known_ends: KnownEnds) -> None:
+        self._database, self._installation, self._known_ends = database, installation, known_ends
+        self._commits = WalCommits(Path(f"{database.path}-wal"), installation.names.mark)
         self._changed = threading.Condition()
         self._ends: list[int] = []
         self._pieces: list[Piece] = []
@@ -52,6 +46,7 @@ class CommitTail:
         self._connections = [database.connect() for _ in range(2)]
         self._held: int | None = None
         self._in_wal = False
+        self._let_at = monotonic()
         try:
             self._begin()
         except BaseException:
@@ -78,10 +73,10 @@ class CommitTail:
             pieces = self._pieces[place:]
         first = pieces[0]
         if first.start > last:
-            return [Piece(last, first.start, exact=False), *pieces]
-        if first.start < last:
+            pieces.insert(0, Piece(last, first.start, exact=False))
+        elif first.start < last:
             pieces[0] = Piece(last, first.end, exact=False)
-        return pieces
+        return self._known_ends.cut(pieces)
 
     def forget(self, last: int) -> None:
         """Nothing up to this number will be asked for again."""
@@ -101,9 +96,10 @@ class CommitTail:
             self._head = self._show(0)
             floor = self._installation.floor(self._connections[0])
             if self._head > floor:
-                self._add(floor, self._head, held=False)
+                self._add(floor, self._head, self._root(self._connections[0]), held=False)
             self._commits.settle()
-            self._release()
+            if not self._in_wal:
+                self._release()
 
     def _run(self) -> None:
         try:
@@ -117,18 +113,14 @@ class CommitTail:
             self._close_connections()
 
     def _follow(self) -> None:
-        changed = checked = monotonic()
+        rested = monotonic()
         while not self._stop.wait(LOOK_EVERY):
             if self._look():
-                changed = monotonic()
-                continue
-            now = monotonic()
-            if now - changed > HELD_AT_REST:
-                self._release()
-            if now - checked > HELD_AT_REST:
-                checked = now
+                rested = monotonic()
+            elif monotonic() - rested > REST_EVERY:
                 self._database.same_file()
                 self._rest()
+                rested = monotonic()
 
     def _look(self) -> bool:
         """Whether there is something new. The state that was held is let go only when the next one is there."""
@@ -139,30 +131,60 @@ class CommitTail:
             self._end_of_state(other)
             self._held = before
             return False
-        self._add(last, head, held=before is not None)
+        self._add(last, head, self._root(self._connections[other]), held=before is not None)
         if before is not None:
             self._end_of_state(before)
-        if not self._in_wal or self._wal_size() > HELD_BYTES:
+        if not self._in_wal:
             self._release()
+        elif self._commits.frames_read > HELD_FRAMES:
+            self._let_begin_anew()
         return True
 
-    def _rest(self) -> None:
-        """Nobody writes: find out where the file stands, so that what comes next is known to be next."""
-        if self._held is not None:
+    def _let_begin_anew(self) -> None:
+        """Hold nothing for a moment: once all of the file is in the database, the next writer begins it anew. Others
+        write meanwhile, but hardly so much that the file is filled twice."""
+        if monotonic() - self._let_at < BETWEEN_CHANCES:
             return
+        self._release()
+        self._connections[0].execute("PRAGMA main.wal_checkpoint(PASSIVE)").fetchone()
+        self._let_at = end = monotonic() + CHANCE
+        while monotonic() < end and not self._commits.began_anew() and not self._stop.wait(CHANCE / 20):
+            pass
+        self._next_state(0, held=False)
+
+    def _rest(self) -> None:
+        """Nobody changes what is captured: hold a state that is in nobody's way.
+
+        When all of the file is in the database, a new state needs nothing of the file, and others may do with it what
+        they like.
+        """
+        before = self._held
         if not self._in_wal:
             self._in_wal = journal_mode(self._connections[0]) == WAL
             return
-        if self._show(0) == self._head:
+        other = 0 if before is None else 1 - before
+        _, frames, _ = self._connections[other].execute("PRAGMA main.wal_checkpoint(PASSIVE)").fetchone()
+        if frames > HELD_FRAMES:
+            self._let_begin_anew()
+            return
+        self._next_state(other, held=before is not None)
+        if before is not None:
+            self._end_of_state(before)
+
+    def _next_state(self, which: int, *, held: bool) -> None:
+        last, head = self._head, self._show(which)
+        if head == last:
             self._commits.settle()
-        self._release()
+        else:
+            self._add(last, head, self._root(self._connections[which]), held=held)
 
     def _show(self, which: int) -> int:
         """Begin to hold a state; its head."""
         connection = self._connections[which]
-        connection.execute("BEGIN")
-        self._held = which
-        return self._installation.head(connection)
+        with self._known_ends.looking():
+            connection.execute("BEGIN")
+            self._held = which
+            return self._installation.head(connection)
 
     def _end_of_state(self, which: int) -> None:
         self._connections[which].execute("COMMIT")
@@ -172,17 +194,9 @@ class CommitTail:
             self._end_of_state(self._held)
             self._held = None
 
-    def _wal_size(self) -> int:
-        try:
-            return os.stat(self._wal_path).st_size
-        except OSError:
-            return 0
-
-    def _add(self, last: int, head: int, *, held: bool) -> None:
-        assert self._held is not None
-        connection = self._connections[self._held]
+    def _add(self, last: int, head: int, root: int, *, held: bool) -> None:
         if self._in_wal:
-            found = self._commits.between(last, head, lambda: self._root(connection), held=held)
+            found = self._commits.between(last, head, root, held=held)
         else:
             found = [(head, False)]
         pieces = []

@@ -16,7 +16,7 @@ from viewkeeper.errors import PositionLost
 from viewkeeper.messages import Change, Transaction, position
 from viewkeeper.sources.base import Batch, Disruption, as_transaction
 from viewkeeper.sources.sqlite.change_tables import BASE, Names
-from viewkeeper.sources.sqlite.commit_tail import Piece
+from viewkeeper.sources.sqlite.known_ends import Piece
 from viewkeeper.sources.sqlite.types import StoredType, canonical_prefix
 
 ROWS_AT_ONCE = 4000

@@ -26,6 +26,7 @@ from viewkeeper.sources.sqlite.commit_tail import CommitTail
 from viewkeeper.sources.sqlite.connections import Database, database_path, quote, reading_transaction
 from viewkeeper.sources.sqlite.fetching import ROWS_AT_ONCE, Statement
 from viewkeeper.sources.sqlite.installation import WAL, Captured, Installation, journal_mode
+from viewkeeper.sources.sqlite.known_ends import KnownEnds
 from viewkeeper.sources.sqlite.log_stream import Logged, LogStream
 from viewkeeper.sources.sqlite.types import Misfit, StoredType, canonical
 
@@ -54,6 +55,7 @@ class SqliteSource(Source):
         self._tail: CommitTail | None = None
         self._tail_lock = threading.Lock()
         self._forgetting = Forgetting(self._database, self._installation)
+        self._known_ends = KnownEnds()
         self._checked: Checked | None = None
         with self._database.connection() as connection, reading_transaction(connection):
             self._describe(connection)
@@ -118,11 +120,14 @@ class SqliteSource(Source):
         current = {one.name for one in checked.captured if one.current}
         missing = [name for name in self._catalog.table_of.values() if name not in current]
         if missing or not checked.captured:
-            raise SourceUnfit(
-                f"the changes of {self.name} are not captured: {', '.join(missing) or 'nothing is installed'}",
-                "install capture; 'doctor' shows the statements that this takes",
-            )
+            raise self._not_captured(missing)
         return checked
+
+    def _not_captured(self, missing: Sequence[str]) -> SourceUnfit:
+        return SourceUnfit(
+            f"the changes of {self.name} are not captured: {', '.join(missing) or 'nothing is installed'}",
+            "install capture; 'doctor' shows the statements that this takes",
+        )
 
     # --- installing ---
 
@@ -177,6 +182,7 @@ class SqliteSource(Source):
                 batch = stream.batch(portion, rows, logged)
                 # The one before is left, so that the tail knows where the next one starts.
                 tail.forget(last)
+                self._known_ends.forget(last)
                 last = portion[-1].end
                 self.passed(batch.upto)
                 yield Batch([*told, *batch.events], batch.upto)
@@ -221,7 +227,7 @@ class SqliteSource(Source):
                 self._tail.close()
                 self._tail = None
             if self._tail is None:
-                self._tail = CommitTail(self._database, self._installation)
+                self._tail = CommitTail(self._database, self._installation, self._known_ends)
             return self._tail
 
     def _stop_tail(self) -> None:
@@ -239,8 +245,8 @@ class SqliteSource(Source):
             for statement in statements:
                 statement.ship_keys(connection)
             with reading_transaction(connection):
+                here = self._place(connection)
                 self._check_tables(connection, fetches)
-                here = position(self._installation.head(connection))
                 rows = tuple(self._rows(connection, statement) for statement in statements)
                 try:
                     yield Reading(here, rows, tuple(() for _ in fetches))
@@ -249,6 +255,15 @@ class SqliteSource(Source):
                         one.close()
             for statement in statements:
                 statement.forget_keys(connection)
+
+    def _place(self, connection: sqlite3.Connection) -> Position:
+        """The position of the state that is shown from now on."""
+        with self._known_ends.looking():
+            if not self._installation.present(connection):
+                raise self._not_captured(())
+            head = self._installation.head(connection)
+            self._known_ends.note(head)
+        return position(head)
 
     def _check_tables(self, connection: sqlite3.Connection, fetches: Sequence[Fetch]) -> None:
         """UnknownTable if a table is no longer what it was: its rows would not be those that the stream tells of."""

@@ -14,7 +14,7 @@ Anything unexpected ends in "not known", which makes one merged transaction out 
 import os
 import struct
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -69,30 +69,45 @@ class WalCommits:
         self._place: Place | None = None
         self._empty = False
 
-    def settle(self) -> None:
-        """Nothing captured is behind what was read: whatever the file holds now, reading goes on from its start."""
+    @property
+    def frames_read(self) -> int:
+        """How far the file was read."""
+        return 0 if self._place is None else self._place.frame
+
+    def began_anew(self) -> bool:
+        """Whether the file was restarted since it was read."""
+        return self._place is not None and self._generation() not in (None, self._place.generation)
+
+    def _generation(self) -> Generation | None:
         try:
             with open(self._path, "rb", buffering=0) as file:
-                generation = read_header(file.fileno())
+                return read_header(file.fileno())
         except OSError:
-            generation = None
+            return None
+
+    def settle(self) -> None:
+        """Nothing captured is behind what was read: whatever the file holds now, reading goes on from its start."""
+        generation = self._generation()
         self._empty = generation is None
         if generation is None:
             self._place = None
         elif self._place is None or self._place.generation != generation:
             self._place = Place.start(generation)
 
-    def between(self, last: int, head: int, root: Callable[[], int], *, held: bool) -> list[tuple[int, bool]]:
+    def between(self, last: int, head: int, root: int, *, held: bool) -> list[tuple[int, bool]]:
         """The ends of the transactions behind `last` up to `head`, and of each whether it is one transaction for sure.
 
-        Called while SQLite shows a state with this `head`. `held`: states have been held without a gap since the call
-        before, so the file was restarted at most once, and only if all of it had been read.
+        SQLite has shown a state with this `head`. `held`: states have been held without a gap since the call before, so
+        the file was restarted at most once, and only if all of it had been read.
         """
         try:
             with open(self._path, "rb", buffering=0) as file:
-                found = self._follow(file.fileno(), last, head, root(), held=held)
+                # Again, because a restart may have come between.
+                found = self._follow(file.fileno(), last, head, root, held=held) or self._follow(
+                    file.fileno(), last, head, root, held=held
+                )
                 if found is None:
-                    found = self._afresh(file.fileno(), last, head, root())
+                    found = self._afresh(file.fileno(), last, head, root)
         except OSError:
             found = None
         if found is None:
@@ -109,16 +124,15 @@ class WalCommits:
             return None
         if place.generation == generation:
             bounds, end = self._scan(file, place, root, head)
-            return self._accepted(file, _known(bounds), end, last, head)
+            return self._accepted(file, generation, _known(bounds), end, last, head)
         rest: list[int] = []
         known = held
         if not held and generation.follows(place.generation):
-            rest, known = self._rest(file, place, generation, root, head)
-        end = Place.start(generation)
-        bounds = []
-        if not rest or rest[-1] != head:
-            bounds, end = self._scan(file, end, root, head)
-        return self._accepted(file, [*_known(rest), *_known(bounds, first=known)], end, last, head)
+            rest, end, known = self._rest(file, place, generation, root, head)
+            if rest and rest[-1] == head:  # there may be more behind it
+                return self._accepted(file, generation, _known(rest), end, last, head)
+        bounds, end = self._scan(file, Place.start(generation), root, head)
+        return self._accepted(file, generation, [*_known(rest), *_known(bounds, first=known)], end, last, head)
 
     def _afresh(self, file: int, last: int, head: int, root: int) -> list[tuple[int, bool]] | None:
         """Read the whole file: after a surprise, or at the beginning."""
@@ -126,19 +140,28 @@ class WalCommits:
         if generation is None:
             return None
         bounds, end = self._scan(file, Place.start(generation), root, head)
-        return self._accepted(file, _known(bounds, first=False), end, last, head)
+        return self._accepted(file, generation, _known(bounds, first=False), end, last, head)
 
     def _accepted(
-        self, file: int, found: Sequence[tuple[int, bool]], end: Place, last: int, head: int
+        self,
+        file: int,
+        generation: Generation,
+        found: Sequence[tuple[int, bool]],
+        end: Place,
+        last: int,
+        head: int,
     ) -> list[tuple[int, bool]] | None:
+        """What was found, if it leads to `head` and the file was not restarted meanwhile."""
         rising = all(one < other for (one, _), (other, _) in pairwise(found))
-        if not found or found[-1][0] != head or not rising or read_header(file) != end.generation:
+        if not found or found[-1][0] != head or not rising or read_header(file) != generation:
             return None
         self._place, self._empty = end, False
         return [(bound, known) for bound, known in found if bound > last]
 
-    def _rest(self, file: int, place: Place, successor: Generation, root: int, head: int) -> tuple[list[int], bool]:
-        """The commits of a former generation behind a place, and whether they are all that there were."""
+    def _rest(
+        self, file: int, place: Place, successor: Generation, root: int, head: int
+    ) -> tuple[list[int], Place, bool]:
+        """The commits of a former generation behind a place, the place behind them, and whether that was all."""
         bounds, end = self._scan(file, place, root, head)
         size = os.fstat(file).st_size
         untouched = size >= place.generation.offset(place.frame)
@@ -147,7 +170,7 @@ class WalCommits:
         if len(header) == FRAME_HEADER and struct.unpack_from(">2I", header, 8) == successor.salts:
             untouched = False
         at_end = os.pread(file, FRAME_HEADER, end.generation.offset(end.frame)) == b""
-        return bounds, untouched and (whole_frames or not at_end)
+        return bounds, end, untouched and (whole_frames or not at_end)
 
     def _scan(self, file: int, place: Place, root: int, head: int) -> tuple[list[int], Place]:
         """The commits behind a place, as far as frames are valid but not behind the one that ends with `head`; and the
