@@ -1,7 +1,9 @@
 """One Delta table: its newest version, its files at a version, and the changes that a commit makes.
 
-Δ(v) = the change data feed of v, if the writer kept it            insert, update_postimage: +1
-     = rows of files added by v - rows of files removed by v       otherwise; rows that were only moved cancel
+    Δ(v) = rows of files added by v - rows of files removed by v          rows that were only moved cancel
+
+Not the change data feed: the one that delta-rs 1.6.6 writes for an UPDATE lacks a new row if an equal one was there
+before among the rows that the update matched. The files are what a reading reads.
 """
 
 import threading

@@ -1,7 +1,7 @@
 """Where large joins and differences are computed: a Spark session that is started when it is needed, and a folder.
 
-small    up to `small` rows: Python, at once
-large    Spark, over Parquet; what is not canonical yet is first written to the folder
+Up to `small` rows are handled in Python at once. Differences and keys of up to `on_driver` rows go through Arrow, in
+memory. The rest is Spark's, over Parquet; what is not canonical yet is first written to the folder.
 """
 
 import shutil
