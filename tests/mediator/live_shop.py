@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from live_memory import LiveMemorySource
@@ -17,6 +18,7 @@ from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.messages import Change, Position, Transaction, Vector
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.view import View
 
 ORDERS = Relation("shop.orders", "shop", ("id", "cust", "amount"), ("BIGINT", "BIGINT", "BIGINT"), ("id",))
 LINES = Relation("shop.lines", "shop", ("id", "ord", "item"), ("BIGINT", "BIGINT", "BIGINT"), ("id",))
@@ -82,6 +84,21 @@ class Recorder:
         self.changes.setdefault(group, []).extend(changes)
 
 
+def as_relation(view: View) -> Relation:
+    """A view as something that other views are over."""
+    return Relation(view.name, "", view.columns, tuple(output.expression.type for output in view.output))
+
+
+def resumed(plan: GroupPlan, store: MemoryStore) -> GroupPlan:
+    """The plan of a new run: what is not halted, at the stored vector."""
+    return replace(
+        plan,
+        views=tuple(how for how in plan.views if how.view.name not in store.halted),
+        derived=tuple(view for view in plan.derived if view.name not in store.halted),
+        vector=dict(store.vectors[plan.name]),
+    )
+
+
 class Shop:
     """Three sources, random writers, and views over them."""
 
@@ -99,6 +116,50 @@ class Shop:
         view = parse_view(f"CREATE MATERIALIZED VIEW {name} AS {sql}", CATALOG)
         how = Maintenance(view, algorithm, Transactions.LOCAL)
         return GroupPlan(name, (how,), {source: self.sources[source].end() for source in view.sources}, **rest)
+
+    def group(self, name: str, views: dict[str, tuple[str, str]], derived: dict[str, str] | None = None) -> GroupPlan:
+        """A group of views, each with its definition and its algorithm, and of views over these."""
+        hows = tuple(
+            Maintenance(parse_view(f"CREATE MATERIALIZED VIEW {view} AS {sql}", CATALOG), algorithm)
+            for view, (sql, algorithm) in views.items()
+        )
+        known = {how.view.name: as_relation(how.view) for how in hows}
+        over = []
+        for view, sql in (derived or {}).items():
+            over.append(parse_view(f"CREATE MATERIALIZED VIEW {view} AS {sql}", known))
+            known[view] = as_relation(over[-1])
+        sources = dict.fromkeys(source for how in hows for source in how.view.sources)
+        return GroupPlan(name, hows, {source: self.sources[source].end() for source in sources}, tuple(over))
+
+    def start(self, *plans: GroupPlan) -> MemoryStore:
+        """A store with the views as they are now."""
+        contents = self.stored(plans)
+        for plan in plans:
+            for view in plan.derived:
+                contents[view.name] = JoinPlan(view).evaluate(contents)
+        return MemoryStore(contents, plans)
+
+    def shown(self, plan: GroupPlan, vector: Vector, *but: str) -> dict[str, MemoryZSet]:
+        """The views of a group as they are shown at a vector, by computing them."""
+        contents: dict[str, MemoryZSet] = {}
+        for source, place in vector.items():
+            contents |= self.sources[source].at(place)
+        shown = {how.view.name: JoinPlan(how.view).evaluate(contents) for how in plan.views if how.view.name not in but}
+        for view in plan.derived:
+            if view.name not in but:
+                shown[view.name] = JoinPlan(view).evaluate(shown)
+        return shown
+
+    def assert_right(self, plan: GroupPlan, vector: Vector, contents: dict[str, MemoryZSet], *but: str) -> None:
+        """The stored views are what computing them at their vector gives."""
+        for view, rows in self.shown(plan, vector, *but).items():
+            assert dict(contents[view].keep(rows.columns).weights()) == dict(rows.weights()), (view, vector)
+
+    def assert_all_right(self, plan: GroupPlan, store: MemoryStore, *but: str) -> None:
+        """So are all states, and the last one is at the end of the sources."""
+        for vector, contents in store.states.get(plan.name, []):
+            self.assert_right(plan, vector, contents, *but)
+        self.assert_right(plan, {source: self.sources[source].end() for source in plan.sources}, store.contents, *but)
 
     def contents(self) -> dict[str, MemoryZSet]:
         return {name: rows for source in self.sources.values() for name, rows in source.contents.items()}
