@@ -106,6 +106,7 @@ class Shop:
         self.shop = LiveMemorySource("shop", ORDERS, LINES)
         self.crm = LiveMemorySource("crm", PEOPLE)
         self.geo = LiveMemorySource("geo", REGIONS)
+        self._live: dict[int, dict[str, list[tuple[Any, ...]]]] = {}
         self.sources = {"shop": self.shop, "crm": self.crm, "geo": self.geo}
         for number in range(3):
             self.geo.commit(Change("geo.regions", (number, f"r{number}"), 1))
@@ -135,8 +136,8 @@ class Shop:
         """A store with the views as they are now."""
         contents = self.stored(plans)
         for plan in plans:
-            for view in plan.derived:
-                contents[view.name] = JoinPlan(view).evaluate(contents)
+            shown = self.shown(plan, plan.vector) if plan.derived else {}
+            contents |= {view.name: shown[view.name] for view in plan.derived}
         return MemoryStore(contents, plans)
 
     def shown(self, plan: GroupPlan, vector: Vector, *but: str) -> dict[str, MemoryZSet]:
@@ -175,11 +176,11 @@ class Shop:
                 made[how.view.name] = JoinPlan(how.stored).evaluate(contents)
         return made
 
-    def writer(self, source: str, seed: int, count: int) -> Callable[[], None]:
+    def writer(self, source: str, seed: int, count: int, first: int = 0) -> Callable[[], None]:
         def write() -> None:
-            random = seeded(seed)
-            live: dict[str, list[tuple[Any, ...]]] = {name: [] for name in self.sources[source].relations}
-            for number in range(count):
+            random = seeded(seed + first)
+            live = self._live.setdefault(seed, {name: [] for name in self.sources[source].relations})
+            for number in range(first, first + count):
                 changes: list[Change] = []
                 for _ in range(random.randint(1, 3)):
                     relation = random.choice(list(live))
@@ -201,9 +202,9 @@ class Shop:
 
         return write
 
-    def write_all(self, count: int) -> list[threading.Thread]:
+    def write_all(self, count: int, first: int = 0) -> list[threading.Thread]:
         writers = [
-            threading.Thread(target=self.writer(source, seed, count))
+            threading.Thread(target=self.writer(source, seed, count, first))
             for seed, source in enumerate(("shop", "shop", "crm", "geo"), start=1)
         ]
         for thread in writers:
