@@ -73,5 +73,5 @@ def test_readings_are_exact_under_concurrent_writers(postgres_server: PostgresSe
 @pytest.mark.soak
 def test_readings_are_exact_for_long(postgres_server: PostgresServer) -> None:
     with a_database(postgres_server, TWO_TABLES) as database:
-        transactions, answers = exact_run(database, 60, writers=8, readers=6)
+        transactions, answers = exact_run(database, 25, writers=8, readers=6)
     print(f"{transactions} transactions, {answers} answers")
