@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 from exactness import Recorded, matching, operand, read, whole
 from lake_rows import WRITTEN, arrow, random_row, write
+from test_files import next_events
 
 from viewkeeper.clock import seeded
 from viewkeeper.errors import SourceUnfit
@@ -37,6 +38,10 @@ def test_differences_and_joins_by_spark_are_exact(tmp_path: Path, spark: "SparkS
     some = Fetch(
         (a, b), a.columns, joined.equal, ("b.small", "a.id"), tuple((row[2], row[0]) for row in pool if row[2])
     )
+    # The first job of a session takes long on a busy machine, and a stream is waited for with limited patience.
+    begin = source.end()
+    write(folder / "a.csv", arrow(pool[:4]))
+    assert next_events(source, begin)
     with Recorded(source) as recorded:
         for step in range(3):
             write(folder / "a.csv", arrow(random.choices(pool, k=7)))
