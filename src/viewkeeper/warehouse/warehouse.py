@@ -213,7 +213,8 @@ class Warehouse:
     ) -> Report:
         """Maintain the views until stopped by `stop`, or for so long; what was done.
 
-        `watch` is called several times a second with what is going on; `status` shows it to other processes.
+        `watch` is called several times a second with what is going on; `status` shows it to other processes. With a
+        `history` it ends by catching up, so that the last state reflects everything that was delivered.
         """
         with (
             recording(self._keeper, history) as recorder,
@@ -230,6 +231,8 @@ class Warehouse:
 
             try:
                 mediator.run(seconds, look)
+                if history is not None:
+                    mediator.catch_up(watch=look)
                 return mediator.report()
             finally:
                 self._running = None
