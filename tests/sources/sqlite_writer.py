@@ -1,4 +1,4 @@
-"""A program that knows nothing of viewkeeper and writes to a database: python sqlite_writer.py PATH SEED TRANSACTIONS."""
+"""A program that writes to a database and knows nothing of its capture: sqlite_writer.py PATH SEED TRANSACTIONS."""
 
 import sqlite3
 import sys

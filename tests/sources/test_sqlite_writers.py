@@ -46,7 +46,8 @@ def source_of(database: Path) -> SqliteSource:
 def writers(database: Path, count: int, transactions: int) -> list[subprocess.Popen[bytes]]:
     program = str(Path(__file__).with_name("sqlite_writer.py"))
     return [
-        subprocess.Popen([sys.executable, program, str(database), str(seed), str(transactions)]) for seed in range(count)
+        subprocess.Popen([sys.executable, program, str(database), str(seed), str(transactions)])
+        for seed in range(count)
     ]
 
 

@@ -76,13 +76,17 @@ class Database:
         return about.st_dev, about.st_ino
 
     def same_file(self) -> None:
-        """SourceUnavailable if another file has come in place of the one that was opened."""
-        if self._identity() != self._file:
+        """SourceUnavailable if the file that was opened is gone, or another has come in its place."""
+        try:
+            now = self._identity()
+        except SourceUnfit as error:
+            raise SourceUnavailable(error.detail, "put the file back") from error
+        if now != self._file:
             raise SourceUnavailable(f"the database file of {self.source} was replaced: {self.path}", "open it anew")
 
     def connect(self, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
         """A new connection, outside any transaction; the file must be there."""
-        self._identity()
+        self.same_file()
         with self.explained():
             connection = sqlite3.connect(
                 f"file:{quoted_path(str(self.path))}?mode=rw",

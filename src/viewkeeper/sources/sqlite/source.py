@@ -143,9 +143,9 @@ class SqliteSource(Source):
         with self._database.connection() as connection:
             former = self._installation.take_away(connection)
         self._checked = None
+        self._database.let_go()
         if former is None:
             return []
-        self._database.let_go()
         statement = f"PRAGMA journal_mode = {former.upper()};"
         with self._database.connection() as connection:
             # SQLite allows it only while nobody else has the database open.
@@ -294,14 +294,18 @@ class SqliteSource(Source):
 
     def _misfit(self, connection: sqlite3.Connection, fetch: Fetch, misfit: Misfit) -> UnsupportedType:
         """Which value it is; its rowid is found by another statement in the same state of the database."""
-        alias, _, column = fetch.columns[misfit.column].partition(".")
-        relation = next(operand.relation for operand in fetch.operands if operand.alias == alias)
-        name = self._catalog.table_of[relation.name]
+        asked = fetch.columns[misfit.column]
+        operand = next(operand for operand in fetch.operands if asked in operand.columns)
+        column = operand.relation.columns[operand.columns.index(asked)]
+        name = self._catalog.table_of[operand.relation.name]
         table = next((table for table in self._catalog.tables if table.name == name), None)
         row = ""
         if table is not None and table.rowid:
+            value, place = misfit.value, quote(column)
+            if isinstance(value, str):  # it may be no UTF-8
+                value, place = value.encode(errors="surrogateescape"), f"CAST({place} AS BLOB)"
             found = connection.execute(
-                f"SELECT {table.rowid} FROM main.{quote(name)} WHERE {quote(column)} IS ? LIMIT 1", (misfit.value,)
+                f"SELECT {table.rowid} FROM main.{quote(name)} WHERE {place} IS ? LIMIT 1", (value,)
             ).fetchone()
             row = f" (rowid {found[0]})" if found else ""
         return UnsupportedType(
