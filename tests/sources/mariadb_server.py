@@ -1,9 +1,8 @@
 """A private MariaDB for the tests: on a unix socket and a free loopback port, in a folder that is removed afterwards.
 
-    @pytest.fixture(scope="session")
-    def mariadb() -> Iterator[MariaDb]: yield from a_server()
+    def test_something(mariadb: MariaDb) -> None: ...        # the fixture, known to every test in this folder
 
-Another test file takes the fixture by importing `mariadb` from here.
+Folders elsewhere name it in their conftest.py, as this one does.
 """
 
 import os

@@ -8,19 +8,18 @@ from typing import Any
 import pymysql
 import pytest
 from exactness import Recorded, matching, operand, whole
-from mariadb_server import MariaDb, Session, a_server, mariadb
+from mariadb_server import MariaDb, Session, a_server
 
 from viewkeeper.clock import Random, seeded
 from viewkeeper.messages import Fetch
 from viewkeeper.sources.base import Request
 from viewkeeper.sources.mysql.source import MySqlSource
 
-__all__ = ["mariadb"]
-
 pytestmark = pytest.mark.xdist_group("mariadb")
 
 KEYS = 40
-DEADLOCK, TOO_LONG, DUPLICATE = 1213, 1205, 1062
+# Deadlocks and their victims: a lock that is waited for too long, a savepoint or an XA transaction that is gone.
+EXPECTED = (1213, 1205, 1305, 1399, 1402, 1614)
 
 
 def write(session: Session, random: Random) -> None:
@@ -57,15 +56,17 @@ def change(session: Session, random: Random) -> None:
             session.execute(f"REPLACE INTO {table} VALUES (%s, %s, %s)", (key, value % 7, str(value)))
 
 
-def write_on(server: MariaDb, seed: int, stop: threading.Event, done: list[int]) -> None:
+def write_on(server: MariaDb, seed: int, stop: threading.Event, done: list[int], pause: float) -> None:
     random, written = seeded(seed), 0
     session = server.session("load_test")
     while not stop.is_set():
         try:
             write(session, random)
             written += 1
+            stop.wait(pause)
         except pymysql.Error as error:
-            assert error.args[0] in (DEADLOCK, TOO_LONG, DUPLICATE, 1614, 1402, 1305, 1399), error
+            if error.args[0] not in EXPECTED:
+                raise
             # An XA transaction that was a victim needs a session of its own to be forgotten in.
             session.connection.close()
             session = server.session("load_test")
@@ -84,7 +85,7 @@ def some_fetches(source: MySqlSource, random: Random) -> tuple[Fetch, ...]:
 
 
 @contextmanager
-def loaded(server: MariaDb, writers: int, seed: int) -> Iterator[MySqlSource]:
+def loaded(server: MariaDb, writers: int, seed: int, pause: float) -> Iterator[MySqlSource]:
     """A source with two tables, over which writers run."""
     with server.root() as root:
         root.execute("CREATE OR REPLACE DATABASE load_test")
@@ -94,7 +95,7 @@ def loaded(server: MariaDb, writers: int, seed: int) -> Iterator[MySqlSource]:
         root.execute("CREATE TABLE plain (id INT) ENGINE = MyISAM")
     source = MySqlSource(Request("s", server.url("load_test"), "load", ("a", "b")))
     stop, done = threading.Event(), list[int]()
-    threads = [threading.Thread(target=write_on, args=(server, seed + n, stop, done)) for n in range(writers)]
+    threads = [threading.Thread(target=write_on, args=(server, seed + n, stop, done, pause)) for n in range(writers)]
     for thread in threads:
         thread.start()
     try:
@@ -107,7 +108,9 @@ def loaded(server: MariaDb, writers: int, seed: int) -> Iterator[MySqlSource]:
     assert len(done) == writers, "a writer failed"
 
 
-def read_under_load(server: MariaDb, answers: int, readers: int, writers: int, seed: int) -> tuple[Recorded, Any]:
+def read_under_load(
+    server: MariaDb, answers: int, readers: int, writers: int, seed: int, pause: float = 0
+) -> tuple[Recorded, Any]:
     failures: list[Exception] = []
 
     def read_on(recorded: Recorded, random: Random) -> None:
@@ -117,7 +120,7 @@ def read_under_load(server: MariaDb, answers: int, readers: int, writers: int, s
         except Exception as error:
             failures.append(error)
 
-    with loaded(server, writers, seed) as source, Recorded(source) as recorded:
+    with loaded(server, writers, seed, pause) as source, Recorded(source) as recorded:
         threads = [threading.Thread(target=read_on, args=(recorded, seeded(seed * 7 + n))) for n in range(readers)]
         for thread in threads:
             thread.start()
@@ -130,10 +133,10 @@ def read_under_load(server: MariaDb, answers: int, readers: int, writers: int, s
 
 
 def test_readings_under_load_are_exact(mariadb: MariaDb) -> None:
-    recorded, outcomes = read_under_load(mariadb, answers=300, readers=3, writers=6, seed=11)
-    assert len(recorded.answers) == 300
+    recorded, outcomes = read_under_load(mariadb, answers=240, readers=3, writers=6, seed=11, pause=0.005)
+    assert len(recorded.answers) == 240
     assert recorded.transactions
-    assert outcomes["exact"] + outcomes["at its word"] == 301
+    assert outcomes["exact"] + outcomes["at its word"] == 241
 
 
 @pytest.mark.soak

@@ -267,14 +267,14 @@ class BinlogStream:
     def _commit(self, event: Any) -> None:
         self._end(self._reached.at(event.packet.log_pos), self._open.changes)
 
-    def _end(self, position: Position, changes: list[Change]) -> None:
+    def _end(self, position: Position, changes: list[Change], xa: str | None = None) -> None:
         """A transaction is complete, with these changes."""
         done, self._open = self._open, _Open()
         for relation, reason, at in dict.fromkeys(done.broken):
             self.events.append(Disruption(relation, at or position, reason))
         if changes:
             self.events.append(as_transaction(self._server.source, position, changes))
-            self.passed.append(Passed(position, changes, done.gtid))
+            self.passed.append(Passed(position, changes, done.gtid, xa))
         self.upto = max(self.upto, position)
 
     def _query(self, event: Any) -> None:
@@ -325,7 +325,7 @@ class BinlogStream:
         if verb == "COMMIT" and not known:
             for database in self._catalog.databases:
                 self._break(database, None, "an XA transaction was committed that was prepared before the stream began")
-        self._end(position, changes if verb == "COMMIT" else [])
+        self._end(position, changes if verb == "COMMIT" else [], name)
 
     def _gtid(self, event: Any) -> None:
         self._open.gtid = event.gtid

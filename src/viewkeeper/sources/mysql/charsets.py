@@ -49,16 +49,14 @@ class Charsets:
 
     def _table(self, charset: str) -> str:
         """The sign of each byte, U+FFFE where there is none."""
+        # The name comes from the server's own list: it cannot be a parameter.
+        asked = (f"HEX(CONVERT(CONVERT(UNHEX('{byte:02X}') USING {charset}) USING utf32))" for byte in range(256))
+        (told,) = run(self._connection, f"SELECT {', '.join(asked)}")
         meanings = []
-        for number in range(256):
-            # The name comes from the server's own list, and an introducer cannot be a parameter.
-            ((text,),) = run(
-                self._connection,
-                f"SELECT HEX(CONVERT(CONVERT(UNHEX(%s) USING {charset}) USING utf32))",
-                f"{number:02X}",
-            )
+        for byte, text in enumerate(told):
             sign = bytes.fromhex(text or "").decode("utf-32-be")
-            meanings.append("\ufffe" if (sign == "?" and number != ord("?")) or len(sign) != 1 else sign)
+            unknown = len(sign) != 1 or (sign == "?" and byte != ord("?"))
+            meanings.append("\ufffe" if unknown else sign)
         return "".join(meanings)
 
 

@@ -54,7 +54,7 @@ class Doctor:
         if not self._mariadb and variable(connection, "gtid_mode") != "ON":
             yield Finding(
                 "gtid_mode is not ON: MySQL then does not tell which transactions are committed",
-                "SET PERSIST enforce_gtid_consistency = ON, then gtid_mode = OFF_PERMISSIVE, ON_PERMISSIVE and ON in turn",
+                "SET PERSIST enforce_gtid_consistency = ON, and gtid_mode = OFF_PERMISSIVE, ON_PERMISSIVE, ON in turn",
             )
 
     def _settings(self, connection: Any) -> Iterator[Finding]:

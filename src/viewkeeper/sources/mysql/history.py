@@ -24,11 +24,13 @@ KEEP_CHANGES = 100_000
 
 @dataclass(frozen=True)
 class Passed:
-    """A transaction of the stream; `gtid` where the server tells what it has committed by such names."""
+    """A transaction of the stream; `gtid` where the server tells what it has committed by such names, `xa` if it was
+    prepared under such a name."""
 
     position: Position
     changes: Sequence[Change]
     gtid: str | None = None
+    xa: str | None = None
 
 
 class History:
@@ -81,6 +83,13 @@ class History:
                 for passed in self._passed
                 if (lower is None or passed.position > lower) and passed.position <= upper
             ]
+
+    def prepared(self, names: set[str], upto: Position) -> list[Passed]:
+        """The XA transactions of these names, as far as they are kept."""
+        if not names:
+            return []
+        with self._lock:
+            return [passed for passed in self._passed if passed.xa in names and passed.position <= upto]
 
 
 class Touch:

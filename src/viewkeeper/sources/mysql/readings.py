@@ -13,6 +13,9 @@ The end of the log does not serve as lower: of a group of transactions that is c
 before the first can be seen. MariaDB tells up to where rows can be seen (Binlog_snapshot_position outside of a
 transaction). MySQL tells the names of the transactions that are committed (gtid_executed).
 
+An XA transaction can be seen a little after MariaDB says so. One up to lower counts as well if it was still among the
+prepared ones just before the snapshot.
+
 Where a table never rests, MariaDB's snapshot is taken at its word: it knows its own place in the log. The server keeps
 that number in one variable for all connections that ask at the same time, so it must be told several times the same.
 """
@@ -89,18 +92,14 @@ class Readings:
         deadline = monotonic() + PATIENCE
         tries = 0
         while monotonic() < deadline:
-            position = self._sandwich(connection, touch)
+            at_its_word = self._mariadb and tries >= TRIES
+            position = self._exact(connection, touch, at_its_word)
             if position is not None:
-                self.outcomes["exact"] += 1
+                self.outcomes["at its word" if at_its_word else "exact"] += 1
                 return position
             self.outcomes["again"] += 1
             run(connection, "ROLLBACK")
             tries += 1
-            if self._mariadb and tries >= TRIES:
-                position = self._at_its_word(connection)
-                if position is not None:
-                    self.outcomes["at its word"] += 1
-                    return position
             if tries >= TRIES:
                 self._pause.wait(PAUSE)
         raise SourceUnavailable(
@@ -108,42 +107,62 @@ class Readings:
             "it is tried again; read fewer tables at once, or at a quieter time",
         )
 
-    def _sandwich(self, connection: Any, touch: Touch) -> Position | None:
-        lower = visible_place(connection) if self._mariadb else None
-        executed = None if self._mariadb else run(connection, "SELECT @@global.gtid_executed")[0][0]
-        with self._history.needed(lower or ""):
+    def _exact(self, connection: Any, touch: Touch, at_its_word: bool) -> Position | None:
+        """One try: the place at which a new snapshot is exact, or None."""
+        if not self._mariadb:
+            return self._exact_by_names(connection, touch)
+        lower = visible_place(connection)
+        half_done = xa_prepared(connection)
+        with self._history.needed(lower):
+            run(connection, SNAPSHOT)
+            place = self._told(connection) if at_its_word else end_of_log(connection, self._server)
+            if place is None:
+                return None
+            self._wait_for_stream(place)
+            passed = self._history.between(lower, place)
+            doubtful = self._history.prepared(half_done, lower)
+        if passed is None:
+            return None
+        if at_its_word:
+            passed = [one for one in passed if one.xa is not None]
+        return None if any(touch.by(one) for one in (*passed, *doubtful)) else place
+
+    def _exact_by_names(self, connection: Any, touch: Touch) -> Position | None:
+        """The same with MySQL: of what has passed, everything touching must have been committed before the snapshot."""
+        ((executed,),) = run(connection, "SELECT @@global.gtid_executed")
+        with self._history.needed(""):
             run(connection, SNAPSHOT)
             upper = end_of_log(connection, self._server)
             self._wait_for_stream(upper)
-            passed = self._history.between(lower, upper)
-        if passed is None:
-            return None
-        touching = [one for one in passed if touch.by(one)]
-        if touching and executed is not None:
+            passed = self._history.between(None, upper)
+        touching = [one for one in passed or () if touch.by(one)]
+        if touching:
             names = ",".join(one.gtid or "" for one in touching)
             ((missing,),) = run(connection, "SELECT GTID_SUBTRACT(%s, %s)", names, executed)
-            return None if missing else upper
-        return None if touching else upper
+            if missing:
+                return None
+        return None if passed is None else upper
 
-    def _at_its_word(self, connection: Any) -> Position | None:
-        """The place of a new snapshot, if it is told the same several times."""
-        run(connection, SNAPSHOT)
-        told = {self._told(connection) for _ in range(WORDS)}
-        if len(told) == 1:
-            return told.pop()
-        run(connection, "ROLLBACK")
-        return None
-
-    def _told(self, connection: Any) -> Position:
+    def _told(self, connection: Any) -> Position | None:
+        """The place of the snapshot, if it is told the same several times."""
         # At least our own threads do not ask at the same time.
         with self._word:
-            return visible_place(connection)
+            told = {visible_place(connection) for _ in range(WORDS)}
+        return told.pop() if len(told) == 1 else None
 
 
 def visible_place(connection: Any) -> Position:
     """Where MariaDB's snapshot is in the log; outside of a transaction, the place up to which rows can be seen."""
     told = dict(run(connection, "SHOW STATUS LIKE 'Binlog\\_snapshot\\_%'"))
     return place_in(told["Binlog_snapshot_file"], int(told["Binlog_snapshot_position"]))
+
+
+def xa_prepared(connection: Any) -> set[str]:
+    """The XA transactions that are prepared and not yet committed, in the spelling of the log."""
+    return {
+        f"X'{name[: int(first)].hex()}',X'{name[int(first) :].hex()}',{form}"
+        for form, first, _, name in run(connection, "XA RECOVER")
+    }
 
 
 def end_of_log(connection: Any, server: Server) -> Position:
