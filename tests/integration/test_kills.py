@@ -1,0 +1,152 @@
+"""Processes are killed, databases restarted and connections cut, while everyone writes.
+
+Nothing is lost and nothing is applied twice, and no state that a reader has seen disappears or changes.
+"""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from mariadb_server import MariaDb, mariadb
+from postgres_server import PostgresServer, postgres_server
+from three_databases import THREE_WAY, WITHIN, ThreeDatabases, three_databases
+
+from viewkeeper.clock import Random, seeded
+from viewkeeper.warehouse.warehouse import Warehouse
+
+__all__ = ["mariadb", "postgres_server"]
+
+
+@pytest.fixture
+def databases(postgres_server: PostgresServer, mariadb: MariaDb, tmp_path: Path) -> Iterator[ThreeDatabases]:
+    with three_databases(postgres_server, mariadb, tmp_path, "kills") as made:
+        yield made
+
+
+class Keeper:
+    """The process that maintains the warehouse."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.process = self._started()
+
+    def _started(self) -> "subprocess.Popen[str]":
+        script = Path(__file__).with_name("keeper_process.py")
+        started = subprocess.Popen(
+            [sys.executable, str(script), str(self._folder)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert started.stdout is not None
+        assert started.stdout.readline() == "running\n", started.communicate()
+        return started
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+        self.process = self._started()
+
+    def stop(self) -> str:
+        self.process.terminate()
+        said, _ = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, said
+        return said
+
+
+class Reader:
+    """Sees every state that appears, and that none of them ever changes or goes."""
+
+    def __init__(self, folder: Path, view: str) -> None:
+        self._folder, self._view = folder, view
+        self.seen: dict[int, dict[str, str]] = {}
+
+    def look(self) -> None:
+        with Warehouse.open(self._folder, read_only=True) as warehouse:
+            states = {state.state: dict(state.vector) for state in warehouse.states(self._view)}
+        for number, vector in self.seen.items():
+            assert states.get(number) == vector, f"state {number} was {vector} and is {states.get(number)}"
+        self.seen = states
+
+
+def faults(databases: ThreeDatabases, keeper: Keeper) -> list[Callable[[], None]]:
+    def cut_postgres() -> None:
+        with psycopg.connect(databases.urls["shop"], autocommit=True) as owner:
+            owner.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+                " AND pid <> pg_backend_pid()"
+            )
+
+    def cut_mariadb() -> None:
+        with databases.mariadb.root() as root:
+            for (connection,) in root.execute(
+                "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND user <> 'system user'"
+            ):
+                root.execute(f"KILL SOFT {connection}")
+
+    def restart_mariadb() -> None:
+        databases.mariadb.stop()
+        databases.mariadb.start()
+
+    return [
+        keeper.kill,
+        lambda: databases.postgres.restart("fast"),
+        restart_mariadb,
+        cut_postgres,
+        lambda: databases.postgres.restart("immediate"),
+        cut_mariadb,
+    ]
+
+
+def survive(databases: ThreeDatabases, folder: Path, rounds: int, random: Random) -> None:
+    lake, quiet = folder / "lake", threading.Event()
+    with Warehouse.open(lake) as warehouse:
+        databases.add_to(warehouse)
+        warehouse.create_view(f"CREATE MATERIALIZED VIEW three AS {THREE_WAY}")
+        warehouse.create_view(f"CREATE MATERIALIZED VIEW within AS {WITHIN}")
+        strong = "TBLPROPERTIES('consistency' = 'strong')"
+        warehouse.create_view(f"CREATE MATERIALIZED VIEW strong {strong} AS {THREE_WAY}")
+    keeper, readers = Keeper(lake), [Reader(lake, view) for view in ("three", "strong")]
+    writers = databases.writers(3600, 5, 0.2)
+    try:
+        for number in range(rounds):
+            for _ in range(random.randint(4, 12)):
+                quiet.wait(0.2)
+                for reader in readers:
+                    reader.look()
+            made = faults(databases, keeper)
+            made[number % len(made) if rounds <= len(made) else random.randrange(len(made))]()
+            assert keeper.process.poll() is None, keeper.process.communicate()
+        quiet.wait(2)
+    finally:
+        writers.kill()
+        writers.wait()
+        said = keeper.stop()
+    with Warehouse.open(lake) as warehouse:
+        warehouse.catch_up()
+        for reader in readers:
+            reader.look()
+        for view in ("three", "within", "strong"):
+            audit = warehouse.audit(view)
+            assert audit.clean, f"{view}: {audit}\n{said}"
+        assert not [view.halted for view in warehouse.status().views if view.halted]
+        steps = warehouse.states("three")
+    # A complete view: each state moves one source to its next transaction, and none goes back.
+    for before, after in zip(steps, steps[1:], strict=False):
+        moved = [name for name in after.vector if after.vector[name] != before.vector[name]]
+        assert len(moved) == 1, f"from {before} to {after}"
+        assert after.vector[moved[0]] > before.vector[moved[0]]
+    assert len(steps) > rounds
+
+
+def test_three_faults_in_a_row(databases: ThreeDatabases, tmp_path: Path) -> None:
+    survive(databases, tmp_path, 3, seeded(3))
+
+
+@pytest.mark.soak
+def test_twenty_faults_in_a_row(databases: ThreeDatabases, tmp_path: Path) -> None:
+    survive(databases, tmp_path, 20, seeded(20))
