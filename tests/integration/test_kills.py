@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import psycopg
@@ -136,7 +137,7 @@ def survive(databases: ThreeDatabases, folder: Path, rounds: int, random: Random
         assert not [view.halted for view in warehouse.status().views if view.halted]
         steps = warehouse.states("three")
     # A complete view: each state moves one source to its next transaction, and none goes back.
-    for before, after in zip(steps, steps[1:], strict=False):
+    for before, after in pairwise(steps):
         moved = [name for name in after.vector if after.vector[name] != before.vector[name]]
         assert len(moved) == 1, f"from {before} to {after}"
         assert after.vector[moved[0]] > before.vector[moved[0]]
