@@ -5,6 +5,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -147,11 +148,19 @@ class PostgresServer:
             admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
             slots = admin.execute("SELECT slot_name FROM pg_replication_slots WHERE database = %s", (name,)).fetchall()
             for (slot,) in slots:
-                admin.execute(
-                    "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = %s", (slot,)
-                )
-                admin.execute("SELECT pg_drop_replication_slot(%s)", (slot,))
+                _drop_slot(admin, slot)
             admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def _drop_slot(admin: psycopg.Connection[Any], slot: str) -> None:
+    for _ in range(500):
+        admin.execute("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = %s", (slot,))
+        try:
+            admin.execute("SELECT pg_drop_replication_slot(%s)", (slot,))
+            return
+        except psycopg.errors.ObjectInUse:
+            threading.Event().wait(0.02)
+    raise AssertionError(f"the slot {slot} is still followed")
 
 
 def _memory() -> str | None:
@@ -161,24 +170,48 @@ def _memory() -> str | None:
     return memory if roomy else None
 
 
-@contextmanager
-def private_cluster() -> Iterator[PostgresServer]:
-    """A cluster that is up, and stopped and removed at the end."""
+def _started() -> PostgresServer:
     folder = Path(mkdtemp(prefix="vk-postgres-", dir=_memory()))
     try:
         server = PostgresServer(folder, _free_port())
         server.initialize()
         server.start()
-        try:
-            yield server
-        finally:
-            server.stop("immediate")
-    finally:
+    except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return server
+
+
+def _stopped(server: PostgresServer) -> None:
+    try:
+        server.stop("immediate")
+    finally:
+        shutil.rmtree(server.folder, ignore_errors=True)
+
+
+@contextmanager
+def private_cluster() -> Iterator[PostgresServer]:
+    """A cluster that is up, and stopped and removed at the end."""
+    server = _started()
+    try:
+        yield server
+    finally:
+        _stopped(server)
+
+
+_shared: list[PostgresServer] = []
+_users: list[object] = []
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """The suite's cluster; import this fixture where it is needed."""
-    with private_cluster() as server:
-        yield server
+    """The cluster of this process; import this fixture where it is needed. The last one to leave stops it."""
+    if not _users:
+        _shared.append(_started())
+    _users.append(None)
+    try:
+        yield _shared[0]
+    finally:
+        _users.pop()
+        if not _users:
+            _stopped(_shared.pop())
