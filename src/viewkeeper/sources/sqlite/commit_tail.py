@@ -20,12 +20,13 @@ from viewkeeper.sources.sqlite.installation import WAL, Installation, journal_mo
 from viewkeeper.sources.sqlite.known_ends import KnownEnds, Piece
 from viewkeeper.sources.sqlite.wal import WalCommits
 
-LOOK_EVERY = 0.003
+LOOK_EVERY = 0.004
 REST_EVERY = 0.1
 """Seconds without a change after which another state is held, one that is in nobody's way."""
 HELD_FRAMES = 2000
 """The frames in the -wal file beyond which it is given chances to begin anew. SQLite itself tries from 1000 on."""
 CHANCE = 0.02
+LONGEST_CHANCE = 0.2
 BETWEEN_CHANCES = 0.05
 MOST_PIECES = 1_000_000
 
@@ -147,7 +148,8 @@ class CommitTail:
             return
         self._release()
         self._connections[0].execute("PRAGMA main.wal_checkpoint(PASSIVE)").fetchone()
-        self._let_at = end = monotonic() + CHANCE
+        # The longer the file, the longer: it takes a moment in which nobody at all reads from it.
+        self._let_at = end = monotonic() + min(CHANCE * self._commits.frames_read / HELD_FRAMES, LONGEST_CHANCE)
         while monotonic() < end and not self._commits.began_anew() and not self._stop.wait(CHANCE / 20):
             pass
         self._next_state(0, held=False)
