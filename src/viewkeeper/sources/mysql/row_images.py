@@ -3,7 +3,7 @@
     row event  =  (null bitmap, fields that are not null)*          update: the row before, then the row after
 
 The library frames events and describes tables; fields are decoded here, by one small reader per column, since the
-values must be those of an answer (all bytes of BINARY(n), labels of ENUM and SET, numbers of BIT), and it is faster.
+values must be those of an answer (all bytes of BINARY(n), labels of ENUM and SET, numbers of BIT).
 """
 
 import struct
