@@ -373,6 +373,8 @@ def test_a_slot_that_was_made_again_has_lost_what_was_before(database: Database)
         source.install()
         with pytest.raises(PositionLost, match="made later"):
             next(source.transactions(before, threading.Event()))
+        with pytest.raises(PositionLost, match="restored from a backup"):
+            next(source.transactions("00FFFFFFFFFFFFFF", threading.Event()))
         with Recorded(source, after=source.end()):
             pass
 

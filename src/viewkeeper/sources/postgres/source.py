@@ -124,6 +124,11 @@ class PostgresSource(Source):
                 + ("was made later" if slot else "is gone"),
                 "install the source again and reload the views over it",
             )
+        if after is not None and after > self.end():
+            raise PositionLost(
+                f"{self.name} has not come as far as {after}: it is another server, or was restored from a backup",
+                "install the source again and reload the views over it",
+            )
         if lacking:
             raise SourceUnfit(
                 f"{self.name} cannot be captured: " + "; ".join(finding.what for finding in lacking),
