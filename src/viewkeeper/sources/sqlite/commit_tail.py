@@ -98,7 +98,7 @@ class CommitTail:
             floor = self._installation.floor(self._connections[0])
             if self._head > floor:
                 self._add(floor, self._head, self._root(self._connections[0]), held=False)
-            self._commits.settle()
+            self._settle(0)
             if not self._in_wal:
                 self._release()
 
@@ -176,9 +176,12 @@ class CommitTail:
     def _next_state(self, which: int, *, held: bool) -> None:
         last, head = self._head, self._show(which)
         if head == last:
-            self._commits.settle()
+            self._settle(which)
         else:
             self._add(last, head, self._root(self._connections[which]), held=held)
+
+    def _settle(self, which: int) -> None:
+        self._commits.settle(int(self._connections[which].execute("PRAGMA main.schema_version").fetchone()[0]))
 
     def _show(self, which: int) -> int:
         """Begin to hold a state; its head."""

@@ -25,6 +25,8 @@ _CHUNK = 1 << 20
 _LITTLE, _BIG = 0x377F0682, 0x377F0683
 _VERSION = 3007000
 _LEAF = 0x0D
+_SCHEMA_VERSION = 40
+"""Where page 1 holds it."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +51,23 @@ class Generation:
 
 @dataclass(frozen=True)
 class Place:
-    """Behind so many frames of a generation, the last of which has this checksum."""
+    """Behind so many frames of a generation, the last of which has this checksum.
+
+    `schema` is the version of the schema there, if known: with another one, `head` may be on another page.
+    """
 
     generation: Generation
     frame: int
     checksum: tuple[int, int]
+    schema: int | None
 
     @classmethod
-    def start(cls, generation: Generation) -> "Place":
-        return cls(generation, 0, generation.seed)
+    def start(cls, generation: Generation, schema: int | None) -> "Place":
+        return cls(generation, 0, generation.seed, schema)
+
+
+Bound = tuple[int, bool]
+"""The last seq of a commit, and whether the commit with changes directly before it is known."""
 
 
 class WalCommits:
@@ -68,6 +78,7 @@ class WalCommits:
         self._mark = mark
         self._place: Place | None = None
         self._empty = False
+        self._schema: int | None = None
 
     @property
     def frames_read(self) -> int:
@@ -85,16 +96,19 @@ class WalCommits:
         except OSError:
             return None
 
-    def settle(self) -> None:
-        """Nothing captured is behind what was read: whatever the file holds now, reading goes on from its start."""
-        generation = self._generation()
+    def settle(self, schema: int) -> None:
+        """Nothing captured is behind what was read: whatever the file holds now, reading goes on from its start.
+
+        SQLite shows a state of which this is so, with this version of the schema.
+        """
+        generation, self._schema = self._generation(), schema
         self._empty = generation is None
         if generation is None:
             self._place = None
         elif self._place is None or self._place.generation != generation:
-            self._place = Place.start(generation)
+            self._place = Place.start(generation, schema)
 
-    def between(self, last: int, head: int, root: int, *, held: bool) -> list[tuple[int, bool]]:
+    def between(self, last: int, head: int, root: int, *, held: bool) -> list[Bound]:
         """The ends of the transactions behind `last` up to `head`, and of each whether it is one transaction for sure.
 
         SQLite has shown a state with this `head`. `held`: states have been held without a gap since the call before, so
@@ -115,42 +129,42 @@ class WalCommits:
             return [(head, False)]
         return found
 
-    def _follow(self, file: int, last: int, head: int, root: int, *, held: bool) -> list[tuple[int, bool]] | None:
+    def _follow(self, file: int, last: int, head: int, root: int, *, held: bool) -> list[Bound] | None:
         """Go on from where the file was read to."""
         generation, place = read_header(file), self._place
         if place is None and generation is not None and self._empty and held:
-            place = Place.start(generation)
+            place = Place.start(generation, self._schema)
         if generation is None or place is None:
             return None
         if place.generation == generation:
             bounds, end = self._scan(file, place, root, head)
-            return self._accepted(file, generation, _known(bounds), end, last, head)
-        rest: list[int] = []
-        known = held
+            return self._accepted(file, generation, bounds, end, last, head)
+        rest: list[Bound] = []
+        known, end = held, place
         if not held and generation.follows(place.generation):
             rest, end, known = self._rest(file, place, generation, root, head)
-            if rest and rest[-1] == head:  # there may be more behind it
-                return self._accepted(file, generation, _known(rest), end, last, head)
-        bounds, end = self._scan(file, Place.start(generation), root, head)
-        return self._accepted(file, generation, [*_known(rest), *_known(bounds, first=known)], end, last, head)
+            if rest and rest[-1][0] == head:  # there may be more behind it
+                return self._accepted(file, generation, rest, end, last, head)
+        bounds, end = self._scan(file, Place.start(generation, end.schema), root, head)
+        return self._accepted(file, generation, [*rest, *_after_a_gap(bounds, known)], end, last, head)
 
-    def _afresh(self, file: int, last: int, head: int, root: int) -> list[tuple[int, bool]] | None:
+    def _afresh(self, file: int, last: int, head: int, root: int) -> list[Bound] | None:
         """Read the whole file: after a surprise, or at the beginning."""
         generation = read_header(file)
         if generation is None:
             return None
-        bounds, end = self._scan(file, Place.start(generation), root, head)
-        return self._accepted(file, generation, _known(bounds, first=False), end, last, head)
+        bounds, end = self._scan(file, Place.start(generation, None), root, head)
+        return self._accepted(file, generation, _after_a_gap(bounds, False), end, last, head)
 
     def _accepted(
         self,
         file: int,
         generation: Generation,
-        found: Sequence[tuple[int, bool]],
+        found: Sequence[Bound],
         end: Place,
         last: int,
         head: int,
-    ) -> list[tuple[int, bool]] | None:
+    ) -> list[Bound] | None:
         """What was found, if it leads to `head` and the file was not restarted meanwhile."""
         rising = all(one < other for (one, _), (other, _) in pairwise(found))
         if not found or found[-1][0] != head or not rising or read_header(file) != generation:
@@ -160,7 +174,7 @@ class WalCommits:
 
     def _rest(
         self, file: int, place: Place, successor: Generation, root: int, head: int
-    ) -> tuple[list[int], Place, bool]:
+    ) -> tuple[list[Bound], Place, bool]:
         """The commits of a former generation behind a place, the place behind them, and whether that was all."""
         bounds, end = self._scan(file, place, root, head)
         size = os.fstat(file).st_size
@@ -172,34 +186,43 @@ class WalCommits:
         at_end = os.pread(file, FRAME_HEADER, end.generation.offset(end.frame)) == b""
         return bounds, end, untouched and (whole_frames or not at_end)
 
-    def _scan(self, file: int, place: Place, root: int, head: int) -> tuple[list[int], Place]:
+    def _scan(self, file: int, place: Place, root: int, head: int) -> tuple[list[Bound], Place]:
         """The commits behind a place, as far as frames are valid but not behind the one that ends with `head`; and the
-        place behind the last of them."""
+        place behind the last of them.
+
+        When the version of the schema changes, `head` may have been on another page before: then what comes next may be
+        more than one transaction.
+        """
         generation, done, seed, frame = place.generation, place, place.checksum, place.frame
-        bounds: list[int] = []
+        bounds: list[Bound] = []
         seq: int | None = None
+        schema, known = place.schema, True
         at_once = max(1, _CHUNK // generation.frame_size)
         while True:
             buffer = os.pread(file, at_once * generation.frame_size, generation.offset(frame))
             frames = _frames(buffer, generation)
             commits, ended = [], False
             for number, (page, size, _) in enumerate(frames, start=1):
+                start = number * generation.frame_size - generation.page_size
+                if page == 1:
+                    before, (schema,) = schema, struct.unpack_from(">I", buffer, start + _SCHEMA_VERSION)
+                    known = known and schema == before
                 if page == root:
-                    seq = self._seq_in(buffer, number * generation.frame_size - generation.page_size, seq)
+                    seq = self._seq_in(buffer, start, seq)
                 if size:
                     if seq is not None:
-                        commits.append((number, seq))
-                        ended = seq >= head
+                        commits.append((number, seq, known, schema))
+                        ended, known = seq >= head, True
                     seq = None
                 if ended:
                     del frames[number:]
             valid = _valid(buffer, generation, seed, [checksum for _, _, checksum in frames])
-            for number, last in commits:
+            for number, last, follows, version in commits:
                 if number <= valid and last <= head:
                     # One that writes the page and leaves its number as it is has changed nothing captured.
-                    if not bounds or last != bounds[-1]:
-                        bounds.append(last)
-                    done = Place(generation, frame + number, frames[number - 1][2])
+                    if not bounds or last != bounds[-1][0]:
+                        bounds.append((last, follows))
+                    done = Place(generation, frame + number, frames[number - 1][2], version)
             if ended or valid < at_once:
                 return bounds, done
             frame, seed = frame + valid, frames[-1][2]
@@ -226,9 +249,9 @@ class WalCommits:
             return otherwise
 
 
-def _known(bounds: Sequence[int], *, first: bool = True) -> list[tuple[int, bool]]:
-    """Each with whether the commit directly before it is known; behind the first it is."""
-    return [(bound, first or number > 0) for number, bound in enumerate(bounds)]
+def _after_a_gap(bounds: Sequence[Bound], known: bool) -> list[Bound]:
+    """The same, if it is known or not that nothing came between them and what was read before."""
+    return [(bound, follows and (known or number > 0)) for number, (bound, follows) in enumerate(bounds)]
 
 
 _WIDTHS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
