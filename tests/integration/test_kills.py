@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from mariadb_server import MariaDb, mariadb
+from mariadb_server import PASSWORD, MariaDb, mariadb
 from postgres_server import PostgresServer, postgres_server
 from three_databases import THREE_WAY, WITHIN, ThreeDatabases, three_databases
 
@@ -23,7 +23,11 @@ __all__ = ["mariadb", "postgres_server"]
 
 
 @pytest.fixture
-def databases(postgres_server: PostgresServer, mariadb: MariaDb, tmp_path: Path) -> Iterator[ThreeDatabases]:
+def databases(
+    postgres_server: PostgresServer, mariadb: MariaDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ThreeDatabases]:
+    # The warehouse does not store it.
+    monkeypatch.setenv("VIEWKEEPER_PASSWORD_CRM", PASSWORD)
     with three_databases(postgres_server, mariadb, tmp_path, "kills") as made:
         yield made
 

@@ -251,6 +251,10 @@ class Feed:
                 pause = min(pause * 2, LONGEST_PAUSE)
 
 
+def _standing(event: Event) -> bool:
+    return isinstance(event, Disruption) and event.standing
+
+
 class Subscription:
     """A group's place in a stream."""
 
@@ -275,8 +279,7 @@ class Subscription:
                 del events[keep:]
             self.place += len(events)
             # The stream may begin before this subscription does: it begins where the first of them does.
-            known = next((i for i, event in enumerate(events) if event.position > self.position), len(events))
-            del events[:known]
+            events = [event for event in events if event.position > self.position or _standing(event)]
             at_end = self.place == feed._end
             last = events[-1].position if events else self.position
             self.position = max(self.position, last, min(feed.upto, until or feed.upto) if at_end or until else last)

@@ -35,6 +35,8 @@ class Disruption:
     relation: str
     position: Position
     reason: str
+    standing: bool = False
+    """whether it holds for everyone, wherever they are in the stream: the relation is not what was registered"""
 
 
 @dataclass(frozen=True)

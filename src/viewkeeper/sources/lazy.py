@@ -46,7 +46,7 @@ class LazySource(Source):
     def transactions(self, after: Position | None, stop: threading.Event) -> Iterator[Batch]:
         source = self.opened()
         changed = [
-            Disruption(name, after or "", reason)
+            Disruption(name, after or "", reason, standing=True)
             for name, relation in self.relations.items()
             if (reason := difference(relation, source.relations.get(name)))
         ]
