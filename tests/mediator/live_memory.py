@@ -1,7 +1,7 @@
 """A live source in memory: commits from any thread, a stream, readings; and faults on demand."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,6 +26,7 @@ class LiveMemorySource(Source):
         """the stream ends by itself, as often as it is asked for"""
         self.streams = 0
         self.reading_fails: Exception | None = None
+        self.before_reading: Callable[[], None] = lambda: None
         self.readings = 0
         self.asked: list[tuple[Fetch, ...]] = []
         self.open_gate = threading.Event()
@@ -92,6 +93,7 @@ class LiveMemorySource(Source):
 
     @contextmanager
     def reading(self, fetches: Sequence[Fetch]) -> Iterator[Reading]:
+        self.before_reading()
         with self._changed:
             if self.out_of_reach:
                 raise SourceUnavailable(f"{self.name} is out of reach")

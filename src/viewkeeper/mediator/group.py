@@ -75,7 +75,7 @@ class GroupPlan:
     states_per_commit: int | None = None
     """how many states a commit holds at most; None: as many as there are"""
     most_behind_answers: int = MOST_BEHIND_ANSWERS
-    """transactions after which a view that waits for quiet goes over to an algorithm that does not"""
+    """transactions after which views that wait for quiet, or for each other, go over to an algorithm that does not"""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -313,16 +313,21 @@ class Group:
                 self._guarded(name, lambda transaction=transaction: view.deliver(transaction))  # type: ignore[misc]
 
     def _do_without_quiet(self) -> bool:
-        """Views that have waited for quiet too long go over to an algorithm that need not."""
-        waiting = [view for view in self.views.values() if view.behind_answers >= self._most_behind_answers]
-        changed = [(view, how) for view in waiting if (how := without_quiet(view.how))]
-        for view, how in changed:
-            self.went_over[view.name] = (
-                f"{view.how.algorithm} waited for quiet while {view.behind_answers} transactions came: "
-                f"{how.algorithm} has taken over"
-            )
-            self._begin_anew(how)
-        return bool(changed)
+        """If no state has come for too long, views that wait for something go over to an algorithm that need not."""
+        waited = max((view.behind_answers for view in self.views.values()), default=0)
+        if waited < self._most_behind_answers:
+            return False
+        successors = {name: without_quiet(one.how, alone=len(self.views) == 1) for name, one in self.views.items()}
+        for name, how in successors.items():
+            if how is not None:
+                self.went_over[name] = (
+                    f"{self.views[name].how.algorithm} came to no state while {waited} transactions came: "
+                    f"{how.algorithm} has taken over"
+                )
+                self._begin_anew(how)
+        for view in self.views.values():
+            view.new_state()
+        return any(successors.values())
 
     # --- what the algorithms say ---
 
@@ -388,6 +393,8 @@ class Group:
                 self.vector.update(change.vector)
                 for transaction in change.transactions:
                     self._done((transaction.source, transaction.position))
+        for one in self.views.values():
+            one.new_state()
         for view, rows in self._last.items():
             for delta in (delta for change in changes for delta in change.deltas.get(view, ())):
                 rows = rows + delta

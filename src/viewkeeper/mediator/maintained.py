@@ -41,9 +41,14 @@ class Maintenance:
     """the algorithm whose hidden columns the stored view has, if that is another one"""
 
     @property
+    def layout(self) -> str:
+        """The algorithm whose hidden columns the stored view has."""
+        return self.stored_for or self.algorithm
+
+    @property
     def parts(self) -> Decomposition | None:
         """The view over local views, if a source has several of its relations that are joined there."""
-        chosen = algorithm(self.stored_for or self.algorithm)
+        chosen = algorithm(self.layout)
         if not chosen.over_wrapper or len(self.view.operands) == len(self.view.sources):
             return None
         parts = decompose(self.view, keys=chosen.needs_keys)
@@ -54,16 +59,14 @@ class Maintenance:
     def stored(self) -> View:
         """The view as it is stored: with hidden keys, if its algorithm works on them."""
         parts = self.parts
-        return _typed(algorithm(self.stored_for or self.algorithm).stored_view(parts.assembly if parts else self.view))
+        return _typed(algorithm(self.layout).stored_view(parts.assembly if parts else self.view))
 
     @property
     def maintained(self) -> View:
         """The view as its algorithm is given it: one that works on keys adds them itself."""
         parts = self.parts
         given = parts.assembly if parts else self.view
-        if self.stored_for is None or algorithm(self.algorithm).needs_keys:
-            return given
-        return algorithm(self.stored_for).stored_view(given)
+        return given if algorithm(self.algorithm).needs_keys else algorithm(self.layout).stored_view(given)
 
 
 def _typed(view: View) -> View:
@@ -100,7 +103,7 @@ class MaintainedView:
         self.name = how.view.name
         self.relations: Mapping[str, Relation] = how.view.relations
         self.behind_answers = 0
-        """transactions since the last install that came when answers had come already: what kept it from being quiet"""
+        """transactions since the last state of the group that came when answers had come already"""
         self._answers = 0
         self._ask = ask
         self._make_zset = make_zset
@@ -123,12 +126,11 @@ class MaintainedView:
             )
             for source, views in (parts.local_views if parts else {}).items()
         }
-        self._install = install
-        self.driver = Driver(process, queue, send=self._send, install=self._installs, read_view=read_view)
+        self.driver = Driver(process, queue, send=self._send, install=install, read_view=read_view)
 
-    def _installs(self, deltas: tuple[ViewDelta, ...]) -> None:
+    def new_state(self) -> None:
+        """The group has come to a new state."""
         self.behind_answers = self._answers = 0
-        self._install(deltas)
 
     def learn(self, query: Query, keys: int, rows: int) -> None:
         """So many keys went out with a query, and so many rows came back."""

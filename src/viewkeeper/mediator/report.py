@@ -45,7 +45,7 @@ class GroupReport:
     rows_received: int
     failure: str | None = None
     went_over: Mapping[str, str] = field(default_factory=dict)
-    """views that waited for quiet too long, and what maintains them now"""
+    """views that waited too long for quiet or for each other, and what maintains them now"""
 
 
 @dataclass(frozen=True)

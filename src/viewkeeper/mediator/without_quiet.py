@@ -1,11 +1,12 @@
 """What takes over from an algorithm that waits for quiet, where there is none.
 
-eca, strobe, t-strobe and g-strobe install when no query is out: never, under a stream without a pause. A view that
-waits too long starts again from the last commit of its group, maintained by an algorithm that need not wait:
+eca, strobe, t-strobe and g-strobe install when no query is out: never, under a stream without a pause. And views of one
+group whose states each hold many transactions may go on without ever holding the same ones. When no state of the group
+has come for too long, such views start again from its last commit, maintained by an algorithm that need not wait:
 
-    with keys           periodic-c-strobe, as section 6 of the Strobe paper has it: a state after at most k updates
-    without, or where   batched-sweep: it needs no keys, and keeps transactions that span sources whole
-    transactions span
+    a view with keys, alone     periodic-c-strobe, as section 6 of the Strobe paper has it: a state every k updates
+    any other                   batched-sweep: a state per transaction, where several views always meet; it needs no
+                                keys, and keeps transactions that span sources whole
 
 Neither promises less, and what is stored stays as it is, hidden columns included. The next run begins with the view's
 own algorithm again.
@@ -13,22 +14,27 @@ own algorithm again.
 
 from dataclasses import replace
 
-from viewkeeper.algorithms.registry import Transactions, algorithm
+from viewkeeper.algorithms.registry import Algorithm, Transactions, algorithm
+from viewkeeper.levels import Level
 from viewkeeper.mediator.maintained import BATCH, Maintenance
 
 MOST_BEHIND_ANSWERS = 1_000
-"""Transactions that may come behind answers before a view that waits for quiet has waited too long. A backlog does not
-count: it comes before the first answer, and is installed when the last has come."""
+"""Transactions that may come behind answers before a group has waited too long for a state. A backlog does not count:
+it comes before the first answer, and is installed when the last has come."""
 PERIOD = 256
 
 
-def without_quiet(how: Maintenance) -> Maintenance | None:
-    """How a view is maintained without waiting for quiet; None if it does not wait for it."""
+def without_quiet(how: Maintenance, *, alone: bool) -> Maintenance | None:
+    """How a view is maintained without waiting for quiet, or for the other views of its group if it is not alone; None
+    if it does not wait, or cannot but wait."""
     chosen = algorithm(how.algorithm)
-    if not chosen.needs_quiet:
+    if not (chosen.needs_quiet or (not alone and _states_hold_many(chosen))) or chosen.baseline:
         return None
-    if chosen.needs_keys and how.transactions is not Transactions.GLOBAL:
-        successor, options = "periodic-c-strobe", {"period": PERIOD}
-    else:
-        successor, options = "batched-sweep", {"batch": BATCH}
-    return replace(how, algorithm=successor, options=options, stored_for=how.algorithm)
+    if alone and chosen.needs_keys and how.transactions is not Transactions.GLOBAL:
+        return replace(how, algorithm="periodic-c-strobe", options={"period": PERIOD}, stored_for=how.layout)
+    return replace(how, algorithm="batched-sweep", options={"batch": BATCH}, stored_for=how.layout)
+
+
+def _states_hold_many(chosen: Algorithm) -> bool:
+    """Strong, not complete. What is only convergent, as recompute, leaves states that nobody else can go on from."""
+    return chosen.levels[Transactions.SINGLE] is Level.STRONG
