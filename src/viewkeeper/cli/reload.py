@@ -15,7 +15,8 @@ def reload(views: tuple[str, ...], path: str, as_json: bool) -> None:
     """Compute each VIEW from its sources as they are; what is different becomes one new state.
 
     This is the way out for a view that was halted: by a TRUNCATE, an altered table, a position that its source no
-    longer has, or an expression that failed on a row. It is maintained again from there on.
+    longer has, or an expression that failed on a row. It is maintained again from there on. Other views of its group
+    keep their place, and it is computed at that: catch up first if the cause was mended only now.
 
     \b
     Example:

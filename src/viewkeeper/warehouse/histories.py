@@ -9,7 +9,7 @@ It is kept in memory until the end, with the whole content of every state: for t
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from viewkeeper.algebra.memory import MemoryZSet
@@ -73,10 +73,19 @@ class HistoryRecorder:
         for group in self._groups.values():
             for how in group.plan.views:
                 meta = {"algorithm": how.algorithm, "group": group.plan.name}
-                yield (
-                    how.view.name,
-                    History.of(how.view, group.relations, group.deliveries, group.states[how.view.name], meta),
-                )
+                deliveries = [_part(one, how.view) for one in group.deliveries if one.source in how.view.sources]
+                states = [_part_of_state(state, how.view) for state in group.states[how.view.name]]
+                yield how.view.name, History.of(how.view, group.relations, deliveries, states, meta)
+
+
+def _part(transaction: Transaction, view: View) -> Transaction:
+    """What one view of a group sees of a transaction: others may be over more sources."""
+    return replace(transaction, participants=tuple(one for one in transaction.participants if one in view.sources))
+
+
+def _part_of_state(state: State, view: View) -> State:
+    assert state.vector is not None
+    return State(state.rows, {source: state.vector[source] for source in view.sources})
 
 
 def _memory(zset: object) -> MemoryZSet:

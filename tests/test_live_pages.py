@@ -1,0 +1,60 @@
+"""`docs/live-views.md`, `docs/sources.md` and the live example of the README: their Python and their commands run."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from viewkeeper.cli.main import VERBS, viewkeeper
+from viewkeeper.sources.registry import KINDS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).resolve().parent.parent
+LIVE, SOURCES = ROOT / "docs" / "live-views.md", ROOT / "docs" / "sources.md"
+BLOCK = re.compile(r"^```(?P<language>python|sh)\n(?P<code>.*?)^```", flags=re.DOTALL | re.MULTILINE)
+
+
+def run_page(page: Path) -> None:
+    """In the order of the page, in one folder and one namespace."""
+    text = page.read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for block in BLOCK.finditer(text):
+        if block["language"] == "python":
+            # Padded, so that a failure names the line of the page.
+            lines = "\n" * text.count("\n", 0, block.start("code"))
+            exec(compile(lines + block["code"], str(page), "exec"), names)
+            continue
+        for command in block["code"].splitlines():
+            done = CliRunner().invoke(viewkeeper, shlex.split(command, comments=True)[1:])
+            assert done.exit_code == 0, f"{command}\n{done.output}\n{done.exception!r}"
+
+
+@pytest.mark.parametrize("page", [LIVE, SOURCES], ids=lambda page: page.name)
+def test_the_examples_run(page: Path, spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page(page)
+
+
+def test_the_live_example_of_the_readme_runs(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = (block["code"] for block in BLOCK.finditer(readme) if "add_source" in block["code"])
+    exec(compile(block, "README.md", "exec"), {})
+
+
+def test_every_live_verb_is_on_the_page() -> None:
+    live = VERBS[VERBS.index("add-source") : VERBS.index("status")]
+    text = LIVE.read_text(encoding="utf-8")
+    assert [verb for verb in live if f"`{verb}`" not in text and f"viewkeeper {verb}" not in text] == []
+
+
+def test_every_kind_of_source_is_on_the_page() -> None:
+    text = SOURCES.read_text(encoding="utf-8")
+    assert [scheme for scheme in KINDS if f"{scheme}:/" not in text and scheme != "postgres"] == []
