@@ -140,11 +140,10 @@ def survive(databases: ThreeDatabases, folder: Path, rounds: int, random: Random
             assert audit.clean, f"{view}: {audit}\n{said}"
         assert not [view.halted for view in warehouse.status().views if view.halted]
         steps = warehouse.states("three")
-    # A complete view: each state moves one source to its next transaction, and none goes back.
+    # Each state goes on from the one before, at one source or more, and none goes back.
     for before, after in pairwise(steps):
-        moved = [name for name in after.vector if after.vector[name] != before.vector[name]]
-        assert len(moved) == 1, f"from {before} to {after}"
-        assert after.vector[moved[0]] > before.vector[moved[0]]
+        assert after.vector != before.vector
+        assert all(after.vector[name] >= place for name, place in before.vector.items())
     assert len(steps) > rounds
 
 

@@ -90,6 +90,7 @@ class Feed:
 
     def subscribe(self, after: Position, wake: Callable[[], None]) -> "Subscription":
         """A place in the stream, behind a position that the log still reaches back to; more to come calls `wake`."""
+        self.source.will_start_behind(after)
         with self._news:
             if after < self._forgotten:
                 raise ProtocolError(f"the stream of {self.source.name} has been read past {after}", "start again")

@@ -133,6 +133,9 @@ class Source(ABC):
     def close(self) -> None:
         """Let go of connections."""
 
+    def will_start_behind(self, position: Position) -> None:
+        """Somebody's view is at this position: no transaction of the stream may span it, merged ones included."""
+
     def retained(self) -> int | None:
         """The bytes that the source keeps for us, where it can say."""
         return None

@@ -23,12 +23,15 @@ class LazySource(Source):
         self._open = open
         self._opening = threading.Lock()
         self._opened: Source | None = None
+        self._held: set[Position] = set()
 
     def opened(self) -> Source:
         """The source itself; SourceUnavailable if it cannot be reached."""
         with self._opening:
             if self._opened is None:
                 self._opened = self._open()
+                for position in self._held:
+                    self._opened.will_start_behind(position)
             return self._opened
 
     def doctor(self) -> list[Finding]:
@@ -57,8 +60,14 @@ class LazySource(Source):
     def reading(self, fetches: Sequence[Fetch]) -> AbstractContextManager[Reading]:
         return self.opened().reading(fetches)
 
+    def will_start_behind(self, position: Position) -> None:
+        self._held.add(position)
+        if self._opened is not None:
+            self._opened.will_start_behind(position)
+
     def acknowledge(self, position: Position) -> None:
         self.opened().acknowledge(position)
+        self._held = {held for held in self._held if held > position}
 
     def retained(self) -> int | None:
         return self.opened().retained()

@@ -180,9 +180,6 @@ class SqliteSource(Source):
                 rows, flaws, logged = self._log_of(stream, last, portion[-1].end)
                 told = stream.disrupt(flaws, logged, portion[0].end)
                 batch = stream.batch(portion, rows, logged)
-                # The one before is left, so that the tail knows where the next one starts.
-                tail.forget(last)
-                self._known_ends.forget(last)
                 last = portion[-1].end
                 self.passed(batch.upto)
                 yield Batch([*told, *batch.events], batch.upto)
@@ -315,8 +312,19 @@ class SqliteSource(Source):
 
     # --- letting go ---
 
+    def will_start_behind(self, position: Position) -> None:
+        if position.isascii() and position.isdigit():
+            with self._known_ends.looking():
+                self._known_ends.note(int(position))
+
     def acknowledge(self, position: Position) -> None:
-        self._forgetting.up_to(int(position))
+        last = int(position)
+        self._forgetting.up_to(last)
+        # Until then a stream may begin again at any place that somebody has read up to.
+        self._known_ends.forget(last)
+        with self._tail_lock:
+            if self._tail is not None:
+                self._tail.forget(last)
 
     def retained(self) -> int | None:
         """About the bytes of the log: its numbers, and what its last rows take."""
