@@ -89,6 +89,8 @@ class _Progress:
 
     taken: Vector
     """everything up to here was delivered"""
+    open: Vector
+    """the oldest transaction of each source that is delivered and not part of a state yet, if there is one"""
     idle: bool
     """nothing is under way: it goes on only with what comes"""
 
@@ -125,9 +127,9 @@ class Group:
         self._last: dict[str, Any] = {}
         self._instant: deque[Callable[[], None]] = deque()
         self._in_progress: dict[Place, Transaction] = {}
-        self._in_progress_of = dict.fromkeys(plan.sources, 0)
+        self._in_progress_of: dict[str, deque[Position]] = {source: deque() for source in plan.sources}
         self._advanced = monotonic()
-        self._progress = _Progress(dict(self.vector), idle=False)
+        self._progress = _Progress(dict(self.vector), {}, idle=False)
         self._runs: dict[str, object] = {}
         self.views = {how.view.name: self._maintained(how) for how in plan.views}
         self._derived = {
@@ -156,8 +158,9 @@ class Group:
         """Maintain until told to stop, or until something goes wrong that only this group is hit by."""
         try:
             while not stop.is_set() and self.views:
-                if not self.step():
-                    self._advance_now_and_then()
+                progressed = self.step()
+                self._advance_now_and_then()
+                if not progressed:
                     self._bell.wait(ADVANCE_EVERY)
                     self._bell.clear()
             self._advance()
@@ -177,7 +180,9 @@ class Group:
                 self._source_failed(source, channel.feed.failure)
                 continue
             try:
-                progressed |= channel.receive(self._deliver, max(MOST_IN_PROGRESS - self._in_progress_of[source], 0))
+                progressed |= channel.receive(
+                    self._deliver, max(MOST_IN_PROGRESS - len(self._in_progress_of[source]), 0)
+                )
             except SourceError as error:
                 self._source_failed(source, error)
         while self._instant:
@@ -189,17 +194,18 @@ class Group:
         progressed |= self._do_without_quiet()
         self._progress = _Progress(
             {source: channel.subscription.position for source, channel in self.channels.items()},
+            {source: places[0] for source, places in self._in_progress_of.items() if places},
             idle=not self._instant and all(channel.quiet for channel in self.channels.values()),
         )
         return progressed
 
-    def caught_up(self, ends: Vector) -> bool:
-        """Whether everything up to these positions is part of a committed state or waits for the rest of a global
-        transaction, and nothing is under way. From any thread."""
+    def caught_up(self, ends: Vector, *, settled: bool = False) -> bool:
+        """Whether everything up to these positions is part of a committed state, or waits for the rest of a global
+        transaction and for nothing else; settled: and nothing is under way. From any thread."""
         progress = self._progress
-        return not self.views or (
-            progress.idle and all(place >= ends.get(source, "") for source, place in progress.taken.items())
-        )
+        taken = all(place >= ends.get(source, "") for source, place in progress.taken.items())
+        committed = all(place > ends.get(source, "") for source, place in progress.open.items())
+        return not self.views or (taken and (progress.idle or (committed and not settled)))
 
     def needs_behind(self, source: str) -> Position | None:
         """The group needs what comes behind this position of a source, and nothing before; None if it needs nothing.
@@ -223,7 +229,7 @@ class Group:
             self.vector.update(ahead)
 
     def report(self) -> GroupReport:
-        traffic = [channel.traffic for channel in self.channels.values()]
+        traffic = [channel.traffic for channel in tuple(self.channels.values())]
         return GroupReport(
             self.name,
             (*self.views, *self._derived),
@@ -255,7 +261,7 @@ class Group:
         if not self._concerns(event):
             return
         self._in_progress[event.source, event.position] = event
-        self._in_progress_of[event.source] += 1
+        self._in_progress_of[event.source].append(event.position)
         traffic = self.channels[event.source].traffic
         traffic.transactions += 1
         traffic.merged += event.merged
@@ -407,4 +413,6 @@ class Group:
 
     def _done(self, place: Place) -> None:
         del self._in_progress[place]
-        self._in_progress_of[place[0]] -= 1
+        source, position = place
+        # Almost always the oldest: a source's transactions become part of states in their order.
+        self._in_progress_of[source].remove(position)

@@ -90,11 +90,21 @@ class Mediator:
             for thread in self._threads:
                 thread.start()
 
-    def catch_up(self, patience: float = PATIENCE, watch: Callable[[], None] = lambda: None) -> Vector:
-        """Process what is committed at the sources now; SourceUnavailable if one cannot be reached for that long."""
+    def catch_up(
+        self, patience: float = PATIENCE, watch: Callable[[], None] = lambda: None, *, settled: bool = False
+    ) -> Vector:
+        """Process what is committed at the sources now; SourceUnavailable if one cannot be reached for that long.
+
+        While others write on, more may be under way when it returns; `settled` waits until nothing is.
+        """
+        self._ending = False
         ends = {name: feed.source.end() for name, feed in self.feeds.items()}
         self._start_groups()
-        self._wait(lambda: all(group.failure or group.caught_up(ends) for group in self.groups), patience, watch)
+        self._wait(
+            lambda: all(group.failure or group.caught_up(ends, settled=settled) for group in self.groups),
+            patience,
+            watch,
+        )
         for group in self.groups:
             if group.failure is not None:
                 raise group.failure
@@ -132,7 +142,7 @@ class Mediator:
         return Report(
             tuple(feed.report() for feed in self.feeds.values()),
             tuple(group.report() for group in self.groups),
-            {view: reason for group in self.groups for view, reason in group.halted.items()},
+            {view: reason for group in self.groups for view, reason in dict(group.halted).items()},
         )
 
     # --- what the sources may forget ---

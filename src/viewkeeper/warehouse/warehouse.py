@@ -199,10 +199,12 @@ class Warehouse:
     ) -> Vector:
         """Process everything that the sources have committed up to now; the positions that were reached.
 
-        A source that cannot be reached for some time is an error, but its views alone are left behind.
+        A source that cannot be reached for some time is an error, but its views alone are left behind. With a `history`
+        it ends when nothing is under way any more, so that the last state reflects everything that was delivered.
         """
         with recording(self._keeper, history) as recorder, self._keeper.maintaining(recorder) as mediator:
-            return mediator.catch_up(watch=(lambda: watch(mediator.report())) if watch else lambda: None)
+            look = (lambda: watch(mediator.report())) if watch else lambda: None
+            return mediator.catch_up(watch=look, settled=history is not None)
 
     def run(
         self,
@@ -232,7 +234,7 @@ class Warehouse:
             try:
                 mediator.run(seconds, look)
                 if history is not None:
-                    mediator.catch_up(watch=look)
+                    mediator.catch_up(watch=look, settled=True)
                 return mediator.report()
             finally:
                 self._running = None

@@ -1,0 +1,115 @@
+"""When everything that was committed is there: also while others write on, and not a moment before."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from live_shop import THREE_WAY, WITHIN, MemoryStore, Shop
+from waiting import until
+
+from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.mediator import feed as feed_module
+from viewkeeper.mediator.alignment import GroupChange
+from viewkeeper.mediator.mediator import Mediator
+from viewkeeper.messages import Change
+
+
+def order(number: int) -> Change:
+    return Change("shop.orders", (number, number % 5, number), 1)
+
+
+@pytest.mark.parametrize("algorithm", ["batched-sweep", "nested-sweep", "sweep"])
+def test_it_returns_although_somebody_writes_on(algorithm: str) -> None:
+    shop = Shop()
+    plan = shop.group("g", {"a": (THREE_WAY, algorithm)})
+    store = shop.start(plan)
+    written = iter(range(1_000_000))
+    shop.crm.before_reading = lambda: shop.shop.commit(order(next(written)))
+    with Mediator(shop.sources, [plan], MemoryZSet, store) as mediator:
+        for _ in range(5):
+            shop.shop.commit(order(next(written)))
+            reached = mediator.catch_up()
+            assert store.vectors["g"]["shop"] >= reached["shop"]
+        shop.crm.before_reading = lambda: None
+        mediator.catch_up(settled=True)
+        assert mediator.report().groups[0].in_progress == 0
+    shop.assert_all_right(plan, store)
+
+
+def test_it_does_not_return_before_the_commit() -> None:
+    class Slow(MemoryStore):
+        may = threading.Event()
+
+        def commit(self, group: str, changes: Sequence[GroupChange]) -> None:
+            assert self.may.wait(20)
+            super().commit(group, changes)
+
+    shop = Shop()
+    plan = shop.group("g", {"a": (WITHIN, "batched-sweep")})
+    store = Slow(shop.stored([plan]), [plan])
+    shop.shop.commit(order(1))
+    with Mediator(shop.sources, [plan], MemoryZSet, store) as mediator:
+        looks: list[int] = []
+
+        def watch() -> None:
+            looks.append(len(store.commits))
+            if len(looks) == 5:
+                store.may.set()
+
+        mediator.catch_up(watch=watch)
+        assert store.commits
+    assert looks[:5] == [0] * 5
+
+
+def test_what_is_taken_and_not_delivered_yet_is_neither_caught_up_nor_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Between the moment that a group takes events and the moment that it works on them."""
+    shop = Shop()
+    plan = shop.group("g", {"a": (THREE_WAY, "batched-sweep")})
+    store = shop.start(plan)
+    between, go_on = threading.Event(), threading.Event()
+    real = feed_module.Subscription.take
+
+    def take(self: Any, *args: Any, **options: Any) -> Any:
+        events = real(self, *args, **options)
+        if events:
+            between.set()
+            assert go_on.wait(20)
+        return events
+
+    monkeypatch.setattr(feed_module.Subscription, "take", take)
+    shop.shop.commit(order(1))
+    with Mediator(shop.sources, [plan], MemoryZSet, store) as mediator:
+        mediator._start_groups()
+        assert between.wait(20)
+        (group,) = mediator.groups
+        assert group.channels["shop"].subscription.position == shop.shop.end()
+        assert not group.caught_up({"shop": shop.shop.end()})
+        mediator._acknowledge()
+        assert shop.shop.acknowledged < shop.shop.end()
+        go_on.set()
+        mediator.catch_up()
+    shop.assert_all_right(plan, store)
+
+
+def test_stopping_ends_a_run_and_one_can_still_catch_up() -> None:
+    shop = Shop()
+    plan = shop.group("g", {"a": (THREE_WAY, "t-strobe")})
+    store = shop.start(plan)
+    with Mediator(shop.sources, [plan], MemoryZSet, store) as mediator:
+        threading.Timer(0.05, mediator.stop).start()
+        mediator.run()
+        shop.shop.commit(order(1))
+        mediator.catch_up(settled=True)
+    shop.assert_all_right(plan, store)
+
+
+def test_a_mediator_that_was_never_run_leaves_nothing_behind() -> None:
+    shop = Shop()
+    plan = shop.group("g", {"a": (THREE_WAY, "t-strobe")})
+    before = threading.active_count()
+    with Mediator(shop.sources, [plan], MemoryZSet, shop.start(plan)):
+        pass
+    until(lambda: threading.active_count() == before)
