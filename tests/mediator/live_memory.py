@@ -22,6 +22,7 @@ class LiveMemorySource(Source):
         self.contents = {relation.name: MemoryZSet(relation.columns) for relation in relations}
         self.acknowledged: Position = ""
         self.out_of_reach = False
+        self.unreachable_end = False
         self.stream_ends = False
         """the stream ends by itself, as often as it is asked for"""
         self.streams = 0
@@ -69,6 +70,8 @@ class LiveMemorySource(Source):
         return []
 
     def end(self) -> Position:
+        if self.unreachable_end:
+            raise SourceUnavailable(f"{self.name} is out of reach")
         with self._changed:
             return position(len(self._events))
 

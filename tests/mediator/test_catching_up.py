@@ -9,6 +9,7 @@ from live_shop import THREE_WAY, WITHIN, MemoryStore, Shop
 from waiting import until
 
 from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.errors import SourceUnavailable
 from viewkeeper.mediator import feed as feed_module
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.mediator.mediator import Mediator
@@ -113,3 +114,24 @@ def test_a_mediator_that_was_never_run_leaves_nothing_behind() -> None:
     with Mediator(shop.sources, [plan], MemoryZSet, shop.start(plan)):
         pass
     until(lambda: threading.active_count() == before)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_source_out_of_reach_leaves_its_own_groups_behind(at_once: bool) -> None:
+    shop = Shop()
+    plans = [shop.group("over_geo", {"a": (THREE_WAY, "sweep")}), shop.group("without", {"b": (WITHIN, "sweep")})]
+    store = shop.start(*plans)
+    for number in range(20):
+        shop.shop.commit(order(number), Change("shop.lines", (number, number, 1), 1))
+    shop.geo.out_of_reach = True
+    shop.geo.unreachable_end = at_once
+    with Mediator(shop.sources, plans, MemoryZSet, store) as mediator:
+        until(lambda: mediator.feeds["geo"].trouble)
+        with pytest.raises(SourceUnavailable, match="geo"):
+            mediator.catch_up(patience=0.01)
+        assert store.vectors["without"]["shop"] == shop.shop.end()
+        shop.assert_all_right(plans[1], store)
+        assert store.contents["b"].size()
+        shop.geo.out_of_reach = shop.geo.unreachable_end = False
+        mediator.catch_up()
+    shop.assert_all_right(plans[0], store)

@@ -203,8 +203,8 @@ class Group:
         """Whether everything up to these positions is part of a committed state, or waits for the rest of a global
         transaction and for nothing else; settled: and nothing is under way. From any thread."""
         progress = self._progress
-        taken = all(place >= ends.get(source, "") for source, place in progress.taken.items())
-        committed = all(place > ends.get(source, "") for source, place in progress.open.items())
+        taken = all(source in ends and place >= ends[source] for source, place in progress.taken.items())
+        committed = all(source in ends and place > ends[source] for source, place in progress.open.items())
         return not self.views or (taken and (progress.idle or (committed and not settled)))
 
     def needs_behind(self, source: str) -> Position | None:

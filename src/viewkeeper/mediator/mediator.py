@@ -93,21 +93,38 @@ class Mediator:
     def catch_up(
         self, patience: float = PATIENCE, watch: Callable[[], None] = lambda: None, *, settled: bool = False
     ) -> Vector:
-        """Process what is committed at the sources now; SourceUnavailable if one cannot be reached for that long.
+        """Process what is committed at the sources now.
 
-        While others write on, more may be under way when it returns; `settled` waits until nothing is.
+        While others write on, more may be under way when it returns; `settled` waits until nothing is. A source that
+        cannot be reached for that long is an error, SourceUnavailable, when all groups without it have caught up.
         """
         self._ending = False
-        ends = {name: feed.source.end() for name, feed in self.feeds.items()}
+        ends: dict[str, Position] = {}
+        lost: dict[str, SourceError] = {}
+        for name, feed in self.feeds.items():
+            try:
+                ends[name] = feed.source.end()
+            except SourceError as error:
+                lost[name] = error
         self._start_groups()
-        self._wait(
-            lambda: all(group.failure or group.caught_up(ends, settled=settled) for group in self.groups),
-            patience,
-            watch,
-        )
+
+        def left_behind(group: Group) -> SourceError | None:
+            return next((lost[name] for name in group.channels if name in lost), None)
+
+        def behind() -> list[Group]:
+            return [one for one in self.groups if not one.failure and not one.caught_up(ends, settled=settled)]
+
+        while not self._ending and not all(map(left_behind, behind())):
+            watch()
+            self._acknowledge_now_and_then()
+            lost |= self._out_of_reach(patience)
+            self._stop.wait(GLANCE)
+        watch()
         for group in self.groups:
             if group.failure is not None:
                 raise group.failure
+        for missing in filter(None, map(left_behind, behind())):
+            raise missing
         return ends
 
     def run(self, seconds: float | None = None, watch: Callable[[], None] = lambda: None) -> None:
@@ -123,19 +140,17 @@ class Mediator:
             left = GLANCE * 5 if seconds is None else min(GLANCE * 5, max(seconds - (monotonic() - begin), 0))
             self._stop.wait(left)
 
-    def _wait(self, done: Callable[[], bool], patience: float, watch: Callable[[], None]) -> None:
-        while not done() and not self._ending:
-            watch()
-            self._acknowledge_now_and_then()
-            for name, feed in self.feeds.items():
-                trouble = feed.trouble
-                if trouble is not None and monotonic() - trouble.since > patience:
-                    raise SourceUnavailable(
-                        f"{name} cannot be reached for {patience:g} seconds: {trouble.reason}",
-                        "its views are as they were; try again when it is back",
-                    )
-            self._stop.wait(GLANCE)
-        watch()
+    def _out_of_reach(self, patience: float) -> dict[str, SourceError]:
+        """The sources that cannot be reached for longer than that."""
+        troubles = {name: feed.trouble for name, feed in self.feeds.items()}
+        return {
+            name: SourceUnavailable(
+                f"{name} cannot be reached for {patience:g} seconds: {trouble.reason}",
+                "its views are as they were; try again when it is back",
+            )
+            for name, trouble in troubles.items()
+            if trouble is not None and monotonic() - trouble.since > patience
+        }
 
     def report(self) -> Report:
         """What is going on; from any thread."""
