@@ -58,3 +58,15 @@ def test_every_live_verb_is_on_the_page() -> None:
 def test_every_kind_of_source_is_on_the_page() -> None:
     text = SOURCES.read_text(encoding="utf-8")
     assert [scheme for scheme in KINDS if f"{scheme}:/" not in text and scheme != "postgres"] == []
+
+
+def test_the_life_of_an_update_names_what_is_there() -> None:
+    """Every `Class.function` on the page is a function of a class of that name."""
+    page = (ROOT / "docs" / "life-of-an-update.md").read_text(encoding="utf-8")
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    bodies: dict[str, str] = {}
+    for kind, body in re.findall(r"^class (\w+)(.*?)(?=^\S|\Z)", code, re.DOTALL | re.MULTILINE):
+        bodies[kind] = bodies.get(kind, "") + body
+    named = re.findall(r"\b([A-Z]\w+)\.([a-z_]\w+)\b", page)
+    assert len(named) > 20
+    assert [f"{kind}.{name}" for kind, name in named if f"def {name}(" not in bodies.get(kind, "")] == []

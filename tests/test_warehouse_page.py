@@ -13,7 +13,10 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.cli.main import viewkeeper
 from viewkeeper.warehouse.catalog import Layout
 from viewkeeper.warehouse.commit_log import record_name
+from viewkeeper.warehouse.halted import HALTED
 from viewkeeper.warehouse.record import unseal
+from viewkeeper.warehouse.running import RUNNING
+from viewkeeper.warehouse.source_files import SOURCES, WORKSPACES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,4 +87,5 @@ def test_the_tree_is_the_one_on_disk(tmp_path: Path) -> None:
         with warehouse.snapshot():
             there = {path.name for path in (tmp_path / "_viewkeeper").iterdir()}
     shown = TEXT.split("  _viewkeeper/\n")[1].split("  views/")[0].splitlines()
-    assert there == {line.split()[0].split("/")[0] for line in shown}
+    live = {name.split("/")[1] for name in (SOURCES, WORKSPACES, HALTED, RUNNING)}
+    assert there | live == {line.split()[0].split("/")[0] for line in shown}

@@ -58,7 +58,7 @@ def test_no_engine_is_imported_for(words: str) -> None:
     assert imported(*words.split()) & ENGINES == set()
 
 
-@pytest.mark.parametrize("words", ["status", "states numbers", "vacuum --dry-run"])
+@pytest.mark.parametrize("words", ["status", "states numbers", "sources", "vacuum --dry-run"])
 def test_spark_is_not_imported_for(words: str, lake: Path) -> None:
     modules = imported(*words.split(), "-w", lake)
     assert "deltalake" in modules
