@@ -109,7 +109,7 @@ class Mediator:
         self._start_groups()
 
         def left_behind(group: Group) -> SourceError | None:
-            return next((lost[name] for name in group.channels if name in lost), None)
+            return next((lost[name] for name in tuple(group.channels) if name in lost), None)
 
         def behind() -> list[Group]:
             return [one for one in self.groups if not one.failure and not one.caught_up(ends, settled=settled)]
