@@ -1,0 +1,83 @@
+"""What is shown of a mediator at work."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from viewkeeper.cli import watching
+from viewkeeper.cli.watching import Rates, report_as_json, summary, trouble
+from viewkeeper.mediator.report import GroupReport, Report, SourceReport
+
+SHOP = SourceReport("shop", "00000000000000000012", 3, retained=2048)
+AWAY = replace(SHOP, trouble="connection refused", unreachable_for=12.4, attempts=4, retry_in=3.2)
+GROUP = GroupReport("g", ("v",), {"shop": "00000000000000000012"}, 10, 4, 0, 10, 0, 15, 8, 100, 50)
+CALM = Report((SHOP,), (GROUP,), {})
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, to be set."""
+    time = [100.0]
+    monkeypatch.setattr(watching, "monotonic", lambda: time[0])
+    return time
+
+
+def test_the_rate_is_that_of_the_last_seconds(clock: list[float]) -> None:
+    rates = Rates()
+    assert rates.of(CALM) == {"g": 0.0}
+    seen = []
+    for second in range(1, 20):
+        clock[0] += 1
+        count = 10 + 2 * second if second < 10 else 30
+        seen.append(rates.of(replace(CALM, groups=(replace(GROUP, transactions=count),)))["g"])
+    assert seen[3] == 2.0
+    assert seen[-1] == 0.0
+
+
+def test_trouble_is_told_with_the_time_until_the_next_try() -> None:
+    assert trouble(SHOP) is None
+    assert trouble(AWAY) == "out of reach for 12 s, tried 4 times, again in 3 s: connection refused"
+    assert trouble(replace(AWAY, retry_in=0.0)) == (
+        "out of reach for 12 s, tried 4 times, trying again: connection refused"
+    )
+    assert trouble(replace(AWAY, failure="the password is wrong")) == "stopped: the password is wrong"
+
+
+def test_the_summary() -> None:
+    assert summary(CALM) == "10 transactions became 10 states in 4 commits with 1.50 queries each"
+
+
+def test_json_has_what_follows_from_the_figures() -> None:
+    (group,) = report_as_json(CALM, {"g": 2.0})["groups"]
+    assert (group["transactions_per_second"], group["queries_per_transaction"]) == (2.0, 1.5)
+
+
+def test_lines_are_written_when_something_happens(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    halted = replace(CALM, halted={"v": "TRUNCATE"})
+    away = replace(CALM, sources=(AWAY,))
+    failed = replace(CALM, groups=(replace(GROUP, failure="no privilege"),))
+    with watching.watching(as_json=False) as show:
+        for report in (CALM, CALM, away, replace(CALM, sources=(replace(AWAY, attempts=5),)), CALM, halted, failed):
+            clock[0] += 1
+            show(report)
+        clock[0] += watching.LINE_EVERY
+        show(CALM)
+    told = [line.partition(" ")[2] for line in capsys.readouterr().out.splitlines()]
+    assert told == [
+        "10 transactions became 10 states in 4 commits with 1.50 queries each, 0.0 per second; at shop 12",
+        "source shop: out of reach: connection refused",
+        "source shop: reached again",
+        "view v: halted: TRUNCATE;  the way out: viewkeeper reload v",
+        "group g: stopped: no privilege",
+        "group g: goes on",
+        "10 transactions became 10 states in 4 commits with 1.50 queries each, 0.0 per second; at shop 12",
+    ]
+
+
+def test_json_comes_once_a_second(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    with watching.watching(as_json=True) as show:
+        for _ in range(17):
+            show(CALM)
+            clock[0] += 0.125
+    assert len([json.loads(line) for line in capsys.readouterr().out.splitlines()]) == 3

@@ -1,0 +1,51 @@
+"""URLs of sources: what is shown and stored of them, and what is connected with."""
+
+import pytest
+
+from viewkeeper.errors import BadSourceUrl
+from viewkeeper.sources.registry import kind_of
+from viewkeeper.sources.urls import resolved, shown
+
+ENVIRONMENT = {"SHOP_PASSWORD": "p/@:", "VIEWKEEPER_PASSWORD_SHOP": "from outside"}
+
+
+@pytest.mark.parametrize(
+    ("url", "stored"),
+    [
+        ("postgresql://ann:secret@db:5432/shop?sslmode=require", "postgresql://ann@db:5432/shop?sslmode=require"),
+        ("postgresql://ann:${SHOP_PASSWORD}@db/shop", "postgresql://ann:${SHOP_PASSWORD}@db/shop"),
+        ("postgresql:///shop?host=/run/pg&password=secret", "postgresql:///shop?host=/run/pg"),
+        ("postgresql:///shop?password=${SHOP_PASSWORD}", "postgresql:///shop?password=${SHOP_PASSWORD}"),
+        ("mariadb://ann:se%40cret@/shop?unix_socket=/s", "mariadb://ann@/shop?unix_socket=/s"),
+        ("sqlite:///shop.db", "sqlite:///shop.db"),
+        ("sqlite:////data/shop.db", "sqlite:////data/shop.db"),
+        ("files:///exports?schema.a=id BIGINT, b STRING", "files:///exports?schema.a=id BIGINT, b STRING"),
+        ("shop.db", "shop.db"),
+    ],
+)
+def test_no_password_is_shown(url: str, stored: str) -> None:
+    assert shown(url) == stored
+    assert shown(stored) == stored
+
+
+@pytest.mark.parametrize(
+    ("url", "connected"),
+    [
+        ("postgresql://ann:${SHOP_PASSWORD}@db/shop", "postgresql://ann:p%2F%40%3A@db/shop"),
+        ("postgresql://ann@db/shop", "postgresql://ann:from%20outside@db/shop"),
+        ("postgresql://ann:secret@db/shop", "postgresql://ann:secret@db/shop"),
+        ("sqlite:///shop.db", "sqlite:///shop.db"),
+    ],
+)
+def test_passwords_come_from_the_environment(url: str, connected: str) -> None:
+    assert resolved("shop", url, ENVIRONMENT) == connected
+
+
+def test_a_variable_that_is_not_there_is_named() -> None:
+    with pytest.raises(BadSourceUrl, match="NONE"):
+        resolved("shop", "postgresql://ann:${NONE}@db/shop", ENVIRONMENT)
+
+
+def test_kinds() -> None:
+    urls = ("sqlite:///a", "postgres://a/b", "mariadb://a/b", "files:///a", "delta:///a", "oracle://a")
+    assert [kind_of(url) for url in urls] == ["sqlite", "postgres", "mysql", "files", "delta", "oracle"]
