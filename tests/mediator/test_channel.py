@@ -57,8 +57,8 @@ class Line:
     def ask(self, name: str, *keys: int) -> None:
         query = Everything(*keys)
 
-        def reply(rows: MemoryZSet) -> None:
-            self.came.append((name, {row[0] for row, _ in rows.weights()}))
+        def reply(fetched: list[MemoryZSet]) -> None:
+            self.came.append((name, {row[0] for row, _ in fetched[0].weights()}))
 
         self.channel.ask(query, query.fetches(), reply, lambda _, keys, rows: self.learned.append((keys, rows)))
 

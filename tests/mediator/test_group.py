@@ -284,6 +284,22 @@ def test_a_view_that_fails_is_halted_alone() -> None:
     shop.assert_all_right(plan, store, "bad")
 
 
+@pytest.mark.parametrize("algorithm", ["batched-sweep", "t-strobe", "nested-sweep", "recompute", "c-t-strobe"])
+def test_a_view_that_fails_where_it_is_joined_is_halted_alone(algorithm: str) -> None:
+    shop = Shop()
+    bad = f"{THREE_WAY} WHERE o.amount * p.region * 4611686018427387904 > 0"
+    within = f"{WITHIN} WHERE o.amount * l.item * 4611686018427387904 > 0"
+    plan = shop.group("g", {"bad": (bad, algorithm), "within": (within, algorithm), "good": (THREE_WAY, algorithm)})
+    store = shop.start(plan)
+    shop.shop.commit(order(1, cust=2, amount=1), Change("shop.lines", (1, 1, 1), 1))
+    shop.shop.commit(order(2, cust=2, amount=2), Change("shop.lines", (2, 2, 2), 1))
+    mediator = maintain(shop, plan, store)
+    assert set(store.halted) == {"bad", "within"}
+    assert all("out of the range of BIGINT" in reason for reason in store.halted.values())
+    assert mediator.report().groups[0].failure is None
+    shop.assert_right(plan, store.vectors["g"], store.contents, "bad", "within")
+
+
 def test_a_disruption_halts_the_views_over_its_relation() -> None:
     shop = Shop()
     plan = shop.group("g", {"w": (WITHIN, "t-strobe"), "o": (ORDERS, "t-strobe"), "p": (PEOPLE, "t-strobe")})

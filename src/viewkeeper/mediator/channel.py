@@ -16,7 +16,8 @@ from viewkeeper.errors import ViewkeeperError
 from viewkeeper.mediator.feed import Event, Feed, Read, Subscription, Weights
 from viewkeeper.messages import Fetch, Position, Query
 
-Reply = Callable[[Any], None]
+Reply = Callable[[list[Any]], None]
+"""Takes a Z-set for each fetch of a question."""
 Learn = Callable[[Query, int, int], None]
 MakeZSet = Callable[[tuple[str, ...], Weights], Any]
 
@@ -108,7 +109,7 @@ class Channel:
             received = sum(zset.size() for zset in fetched)
             self.traffic.rows_received += received
             question.learn(question.query, sum(len(fetch.keys or ()) for fetch in question.fetches), received)
-            question.reply(question.query.over(fetched))
+            question.reply(fetched)
         return True
 
     def _deliver(self, events: list[Event], deliver: Callable[[Event], None]) -> bool:

@@ -19,7 +19,7 @@ from viewkeeper.algorithms.update_queue import MakeZSet
 from viewkeeper.clock import monotonic
 from viewkeeper.errors import PositionLost, ProtocolError, SourceError, ViewkeeperError
 from viewkeeper.mediator.alignment import Alignment, GroupChange, Place
-from viewkeeper.mediator.channel import Channel, Learn, Reply
+from viewkeeper.mediator.channel import Channel, Learn
 from viewkeeper.mediator.derived import DerivedView
 from viewkeeper.mediator.feed import Event, Feed
 from viewkeeper.mediator.maintained import MaintainedView, Maintenance
@@ -337,16 +337,17 @@ class Group:
 
     # --- what the algorithms say ---
 
-    def _ask(self, view: str, run: object, query: Query, reply: Reply) -> None:
-        def answered(rows: Any) -> None:
+    def _ask(self, view: str, run: object, query: Query, reply: Callable[[Any], None]) -> None:
+        def answered(fetched: list[Any]) -> None:
             if self._runs.get(view) is run:
-                self._guarded(view, lambda: reply(rows))
+                # The conditions of the join are evaluated here: what fails in them is this view's affair.
+                self._guarded(view, lambda: reply(query.over(fetched)))
 
         fetches = query.fetches()
         if query.size() == 0 or all(fetch.keys == () for fetch in fetches):
             # Nothing joins with nothing, nor with NULL: that needs no source.
             nothing = [self._make_zset(fetch.columns, []) for fetch in fetches]
-            self._instant.append(lambda: answered(query.over(nothing)))
+            self._instant.append(lambda: answered(nothing))
         else:
             self.channels[query.source].ask(query, fetches, answered, self._learner(view))
 
