@@ -123,7 +123,7 @@ def test_doctor(here: Path, fails: Fails) -> None:
     said = fails("add-source", "shop", "sqlite:///shop.db", "--table", "orders")
     assert "nothing captures the changes of" in said
     assert "--install" in said
-    told = output("doctor", "sqlite:///crm.db", exit_code=2)
+    told = output("doctor", "sqlite:///crm.db", "--as", "crm", exit_code=2)
     assert told.startswith("missing: nothing captures the changes of")
     assert "CREATE TRIGGER" in told
     with closing(sqlite3.connect("crm.db")) as connection:
@@ -280,6 +280,7 @@ def test_status(lake: Path) -> None:
         (["add-source", "x", "sqlite:///crm.db", "--key", "people=nr", "--install"], ["nr", "id, name"]),
         (["add-source", "x", "postgresql://ann:${NO_SUCH}@db/x"], ["${NO_SUCH}", "set NO_SUCH"]),
         (["doctor", "none"], ["no source 'none'", "it has: crm, shop"]),
+        (["doctor", "shop", "--as", "crm"], ["has a name already"]),
         (["remove-source", "none"], ["no source 'none'", "it has: crm, shop"]),
         (["create-view"], ["there is no view", "--file"]),
         (["create-view", "SELECT id FROM shop.orders"], ["the view has no name", "CREATE MATERIALIZED VIEW"]),

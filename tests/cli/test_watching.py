@@ -10,7 +10,7 @@ from viewkeeper.cli.watching import Rates, report_as_json, summary, trouble
 from viewkeeper.mediator.report import GroupReport, Report, SourceReport
 
 SHOP = SourceReport("shop", "00000000000000000012", 3, retained=2048)
-AWAY = replace(SHOP, trouble="connection refused", unreachable_for=12.4, attempts=4, retry_in=3.2)
+AWAY = replace(SHOP, trouble="connection\n\trefused", unreachable_for=12.4, attempts=4, retry_in=3.2)
 GROUP = GroupReport("g", ("v",), {"shop": "00000000000000000012"}, 10, 4, 0, 10, 0, 15, 8, 100, 50)
 CALM = Report((SHOP,), (GROUP,), {})
 
@@ -68,7 +68,7 @@ def test_lines_are_written_when_something_happens(clock: list[float], capsys: py
         "10 transactions became 10 states in 4 commits with 1.50 queries each, 0.0 per second; at shop 12",
         "source shop: out of reach: connection refused",
         "source shop: reached again",
-        "view v: halted: TRUNCATE;  the way out: viewkeeper reload v",
+        "view v: halted: TRUNCATE; the way out: viewkeeper reload v",
         "group g: stopped: no privilege",
         "group g: goes on",
         "10 transactions became 10 states in 4 commits with 1.50 queries each, 0.0 per second; at shop 12",

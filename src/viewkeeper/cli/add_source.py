@@ -89,5 +89,6 @@ def _add(
         if not error.hint.startswith(INSTALL):
             raise
         raise SourceUnfit(
-            error.detail, "add it with --install; 'viewkeeper doctor URL' shows the statements to run by hand instead"
+            error.detail,
+            f"add it with --install; 'viewkeeper doctor URL --as {name}' shows the statements to run by hand instead",
         ) from error

@@ -16,23 +16,28 @@ EXIT_WARNINGS, EXIT_UNFIT = 1, 2
 @click.command(short_help="What is missing or risky at a source.")
 @click.argument("source", metavar="NAME|URL")
 @warehouse_option
+@click.option("--as", "name", metavar="NAME", help="The name that the source of a URL is to have.  [default: source]")
 @json_option
 @click.pass_context
-def doctor(context: click.Context, source: str, path: str, as_json: bool) -> None:
+def doctor(context: click.Context, source: str, path: str, name: str | None, as_json: bool) -> None:
     """Look at a source that was added, or at one that might be, and say what is missing or risky.
 
-    Each finding comes with the statement that mends it. Nothing is changed. The password of a URL is taken from it,
-    from ${VARIABLE} in it, or from VIEWKEEPER_PASSWORD_SOURCE.
+    Each finding comes with the statement that mends it. Nothing is changed. For a URL give the name too that the source
+    is to have: what is installed carries it. The password is found as by add-source.
 
     Exit code 0: all is well; 1: there are warnings; 2: changes cannot be captured as it is, or it cannot be reached.
 
     \b
     Examples:
       viewkeeper doctor shop -w lake
-      viewkeeper doctor 'postgresql://ann:${CRM_PASSWORD}@db/crm' -w lake
+      viewkeeper doctor 'postgresql://ann:${CRM_PASSWORD}@db/crm' --as crm -w lake
     """
+    from viewkeeper.errors import UsageError
+
+    if name is not None and "://" not in source:
+        raise UsageError(f"{source} has a name already", "give --as with a URL")
     with open_to_read(path, quiet=as_json) as warehouse:
-        findings = warehouse.doctor(source)
+        findings = warehouse.doctor(source, name)
     if as_json:
         click.echo(json.dumps({"findings": [asdict(finding) for finding in findings]}))
     else:

@@ -53,12 +53,10 @@ def run(context: click.Context, path: str, seconds: float | None, history: str |
     with open_to_maintain(path, quiet=True) as warehouse:
         refuse_nothing_to_maintain(warehouse)
         begin = monotonic()
-        with watching(as_json=as_json) as show, _stopped_by_signals(warehouse.stop) as is_stopped:
+        with watching(as_json=as_json) as show, _stopped_by_signals(warehouse.stop) as begun:
 
             def watch(report: "Report") -> None:
-                if is_stopped():
-                    # It came before there was something to stop.
-                    warehouse.stop()
+                begun()
                 show(report)
 
             report = warehouse.run(seconds, history=history, watch=watch)
@@ -78,9 +76,12 @@ def run(context: click.Context, path: str, seconds: float | None, history: str |
 
 
 @contextmanager
-def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM stop what is running; a second one does not wait for it. Yields whether one has come."""
-    came = False
+def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[Callable[[], None]]:
+    """Ctrl-C and SIGTERM stop what is running; a second one does not wait for it.
+
+    Yields what is to be called once there is something to stop: a signal may have come before.
+    """
+    came = running = False
 
     def handle(number: int, frame: Any) -> None:
         nonlocal came
@@ -89,9 +90,15 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[Callable[[], bool]
         came = True
         stop()
 
+    def begun() -> None:
+        nonlocal running
+        if came and not running:
+            stop()
+        running = True
+
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: came
+        yield begun
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

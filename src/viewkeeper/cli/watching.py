@@ -148,7 +148,8 @@ def trouble(source: "SourceReport") -> str | None:
     if source.trouble is None:
         return None
     again = f"again in {source.retry_in:.0f} s" if source.retry_in >= 1 else "trying again"
-    return f"out of reach for {source.unreachable_for:.0f} s, tried {source.attempts} times, {again}: {source.trouble}"
+    tried = f"out of reach for {source.unreachable_for:.0f} s, tried {source.attempts} times"
+    return f"{tried}, {again}: {_one_line(source.trouble)}"
 
 
 def group_cells(group: "GroupReport", rate: float | None) -> tuple[str, ...]:
@@ -164,6 +165,11 @@ def group_cells(group: "GroupReport", rate: float | None) -> tuple[str, ...]:
         f"{group.queries / group.transactions:.2f}" if group.transactions else "-",
         group.failure or "-",
     )
+
+
+def _one_line(text: str) -> str:
+    """Drivers explain themselves in several."""
+    return " ".join(text.split())
 
 
 def way_out(view: str) -> str:
@@ -206,7 +212,7 @@ class _Lines:
         for group in report.groups:
             self._say_once(f"group {group.name}", group.failure and f"stopped: {group.failure}", "goes on")
         for view, reason in report.halted.items():
-            self._say_once(f"view {view}", f"halted: {reason};{way_out(view)}", "goes on")
+            self._say_once(f"view {view}", f"halted: {reason}; {way_out(view).strip()}", "goes on")
         self._figures(report)
 
     def _say_once(self, what: str, matter: str | None, over: str) -> None:
@@ -223,5 +229,5 @@ class _Lines:
 
 
 def _line(text: str) -> None:
-    click.echo(f"{now():%H:%M:%S} {text}")
+    click.echo(f"{now():%H:%M:%S} {_one_line(text)}")
     sys.stdout.flush()

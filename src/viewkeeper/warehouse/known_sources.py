@@ -137,11 +137,13 @@ class KnownSources:
         self._forget(name)
         return definition
 
-    def doctor(self, source: str) -> list[Finding]:
-        """What is missing or risky at a source that was added, or at one that might be, by its URL."""
+    def doctor(self, source: str, name: str | None = None) -> list[Finding]:
+        """What is missing or risky at a source that was added, or at one that might be, by its URL and the name that it
+        is to have: what is installed there carries it."""
         if "://" not in source:
             return self.source(source).doctor()
-        request = Request(UNNAMED, resolved(UNNAMED, source, os.environ), self._identity)
+        name = name or UNNAMED
+        request = Request(name, resolved(name, source, os.environ), self._identity)
         with (
             tempfile.TemporaryDirectory(prefix="viewkeeper-") as workspace,
             closing(open_source(request, self._files.spark, Path(workspace))) as opened,

@@ -174,9 +174,12 @@ class Warehouse:
         """Undo what was installed at a source and forget it; the statements that are left for somebody else to run."""
         return self._keeper.remove_source(name)
 
-    def doctor(self, source: str) -> list[Finding]:
-        """What is missing or risky at a source, by its name or by a URL, each with the statement that mends it."""
-        return self._known_sources.doctor(source)
+    def doctor(self, source: str, name: str | None = None) -> list[Finding]:
+        """What is missing or risky at a source, each with the statement that mends it.
+
+        `source` is the name of one that was added, or the URL of one that is to be added under `name`.
+        """
+        return self._known_sources.doctor(source, name)
 
     @property
     def sources(self) -> tuple[SourceDefinition, ...]:
