@@ -11,7 +11,7 @@ All four rest on `mediator/base_image.py`: relations as they were at a vector, w
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from viewkeeper.algebra.adaptive import Engines
@@ -267,11 +267,13 @@ class Keeper:
 
     @contextmanager
     def maintaining(
-        self, recorder: Callable[[list[GroupPlan]], Recorder | None] = lambda _: None
+        self,
+        recorder: Callable[[list[GroupPlan]], Recorder | None] = lambda _: None,
+        states_per_commit: int | None = None,
     ) -> Iterator[Mediator]:
         """A mediator over all groups that have views to maintain."""
         with self._alone():
-            plans = self._plans()
+            plans = [replace(plan, states_per_commit=states_per_commit) for plan in self._plans()]
             sources = {
                 name: self.sources.source(name)
                 for name in dict.fromkeys(name for plan in plans for how in plan.views for name in how.view.sources)

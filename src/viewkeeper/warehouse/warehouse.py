@@ -215,15 +215,17 @@ class Warehouse:
         *,
         history: str | os.PathLike[str] | None = None,
         watch: Callable[[Report], None] | None = None,
+        states_per_commit: int | None = None,
     ) -> Report:
         """Maintain the views until stopped by `stop`, or for so long; what was done.
 
         `watch` is called several times a second with what is going on; `status` shows it to other processes. With a
-        `history` it ends by catching up, so that the last state reflects everything that was delivered.
+        `history` it ends by catching up, so that the last state reflects everything that was delivered. A commit holds
+        as many states as there are, or at most `states_per_commit`.
         """
         with (
             recording(self._keeper, history) as recorder,
-            self._keeper.maintaining(recorder) as mediator,
+            self._keeper.maintaining(recorder, states_per_commit) as mediator,
             RunningFile(self._files.store).told() as tell,
         ):
             self._running = mediator
