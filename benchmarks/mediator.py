@@ -36,6 +36,7 @@ VIEW = """SELECT o.id AS id, o.amount AS amount, p.name AS name, r.name AS regio
 PEOPLE, REGIONS = 100_000, 1_000
 SHARES = {"shop": 0.9, "crm": 0.08, "geo": 0.02}
 LONE = 15
+SETTLE = 15.0
 
 PGBENCH = """\\set id random(1, {rows})
 \\set amount random(1, 1000)
@@ -169,24 +170,24 @@ def lone_updates(world: World, warehouse: Warehouse, view: str) -> dict[str, flo
     runner = threading.Thread(target=warehouse.run, daemon=True)
     runner.start()
     reader = Warehouse.open(warehouse.path, read_only=True)
-    pause, medians = threading.Event(), {}
-    for source, update in updates.items():
-        pause.wait(1.5)
-        times = []
-        for number in range(LONE):
+    pause = threading.Event()
+    times: dict[str, list[float]] = {source: [] for source in updates}
+    # What the load has left behind is tidied up first.
+    pause.wait(SETTLE)
+    for number in range(LONE):
+        for source, update in updates.items():
             before = last_state(reader, view)
             update(number)
             begin = time.monotonic()
             while last_state(reader, view) == before:
                 time.sleep(0.001)
-            times.append(1000 * (time.monotonic() - begin))
+            times[source].append(1000 * (time.monotonic() - begin))
             pause.wait(0.2)
-        medians[source] = round(statistics.median(times), 1)
     warehouse.stop()
     runner.join()
     for connection in (shop, crm.connection, geo, reader):
         connection.close()
-    return medians
+    return {source: round(statistics.median(of_source), 1) for source, of_source in times.items()}
 
 
 def last_state(warehouse: Warehouse, view: str) -> int:

@@ -133,7 +133,7 @@ class Source(ABC):
     def close(self) -> None:
         """Let go of connections."""
 
-    def will_start_behind(self, position: Position) -> None:
+    def will_start_behind(self, position: Position) -> None:  # noqa: B027 (most tell every transaction apart)
         """Somebody's view is at this position: no transaction of the stream may span it, merged ones included."""
 
     def retained(self) -> int | None:
