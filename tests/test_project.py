@@ -22,10 +22,10 @@ LAYERS = [
     "algorithms",
     "sources",
     "mediator",
+    "checker",
     "warehouse",
     "summary",
     "storage",
-    "checker",
     "sim",
     "cli",
 ]

@@ -279,6 +279,7 @@ def test_status(lake: Path) -> None:
         (["add-source", "x", "sqlite:///crm.db", "--key", "people"], ["--key 'people' names no key"]),
         (["add-source", "x", "sqlite:///crm.db", "--key", "people=nr", "--install"], ["nr", "id, name"]),
         (["add-source", "x", "postgresql://ann:${NO_SUCH}@db/x"], ["${NO_SUCH}", "set NO_SUCH"]),
+        (["add-source", "x", "files://ann:s3cret@host/folder"], ["files://ann@host/folder names no folder"]),
         (["doctor", "none"], ["no source 'none'", "it has: crm, shop"]),
         (["doctor", "shop", "--as", "crm"], ["has a name already"]),
         (["remove-source", "none"], ["no source 'none'", "it has: crm, shop"]),
@@ -297,6 +298,7 @@ def test_status(lake: Path) -> None:
 def test_bad_input_is_explained(lake: Path, fails: Fails, words: list[str], says: list[str]) -> None:
     said = fails(*words)
     assert [text for text in says if text not in said] == []
+    assert "s3cret" not in said
 
 
 def test_nothing_to_maintain(here: Path, fails: Fails) -> None:

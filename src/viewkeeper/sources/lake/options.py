@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from viewkeeper.errors import BadSourceUrl
 from viewkeeper.sources.base import Request
+from viewkeeper.sources.urls import shown
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|min|h)?")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, None: 1.0}
@@ -17,14 +18,14 @@ def folder_and_options(url: str, scheme: str) -> tuple[Path, dict[str, str]]:
     parts = urlsplit(url)
     example = f"write {scheme}:///path/to/folder"
     if parts.scheme != scheme or parts.netloc or not parts.path.startswith("/"):
-        raise BadSourceUrl(f"{url} names no folder of this machine", example)
+        raise BadSourceUrl(f"{shown(url)} names no folder of this machine", example)
     folder = Path(unquote(parts.path))
     if "\0" in str(folder) or folder == Path("/"):
-        raise BadSourceUrl(f"{url} names no folder that could hold tables", example)
+        raise BadSourceUrl(f"{shown(url)} names no folder that could hold tables", example)
     options: dict[str, str] = {}
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if name in options:
-            raise BadSourceUrl(f"the option {name} is there twice in {url}", "give it once")
+            raise BadSourceUrl(f"the option {name} is there twice in {shown(url)}", "give it once")
         options[name] = value
     return folder, options
 
