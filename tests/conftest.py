@@ -1,4 +1,4 @@
-"""Settings of the whole suite, and the one Spark session that it shares."""
+"""Settings of the whole suite, and what it shares: one Spark session, one server of each kind."""
 
 import os
 from collections.abc import Iterator
@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from mariadb_server import mariadb
+from postgres_server import postgres_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Here, and not imported by each file that uses them, so that one server of each kind serves them all.
+__all__ = ["mariadb", "postgres_server"]
 
 # The same examples in every run: a failure in CI is a failure here.
 settings.register_profile("repeatable", derandomize=True, deadline=None)

@@ -10,12 +10,10 @@ from pathlib import Path
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
-from mariadb_server import MariaDb, mariadb
-from postgres_server import PostgresServer, postgres_server
+from mariadb_server import MariaDb
+from postgres_server import PostgresServer
 
 from viewkeeper.cli.main import main, viewkeeper
-
-__all__ = ["mariadb", "postgres_server"]
 
 NAMED = "CREATE MATERIALIZED VIEW named AS SELECT o.id, p.name FROM shop.orders o JOIN crm.people p ON o.cust = p.id"
 

@@ -12,14 +12,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from mariadb_server import PASSWORD, MariaDb, mariadb
-from postgres_server import PostgresServer, postgres_server
+from mariadb_server import PASSWORD, MariaDb
+from postgres_server import PostgresServer
 from three_databases import THREE_WAY, WITHIN, ThreeDatabases, three_databases
 
 from viewkeeper.clock import Random, seeded
 from viewkeeper.warehouse.warehouse import Warehouse
-
-__all__ = ["mariadb", "postgres_server"]
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from mariadb_server import MariaDb, mariadb
-from postgres_server import PostgresServer, postgres_server
+from mariadb_server import MariaDb
+from postgres_server import PostgresServer
 from three_databases import THREE_WAY, WITHIN, ThreeDatabases, three_databases
 
 from viewkeeper.algebra.joins import JoinPlan
@@ -14,8 +14,6 @@ from viewkeeper.checker.history import History
 from viewkeeper.checker.judge import check
 from viewkeeper.clock import seeded
 from viewkeeper.warehouse.warehouse import Warehouse
-
-__all__ = ["mariadb", "postgres_server"]
 
 THREE = ("sweep", "batched-sweep", "nested-sweep", "strobe", "t-strobe", "c-strobe")
 ONE_SOURCE = ("batched-sweep", "t-strobe", "nested-sweep")

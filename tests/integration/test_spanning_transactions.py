@@ -6,8 +6,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from mariadb_server import MariaDb, mariadb
-from postgres_server import PostgresServer, postgres_server
+from mariadb_server import MariaDb
+from postgres_server import PostgresServer
 
 from viewkeeper.algorithms.registry import ALGORITHMS, Transactions
 from viewkeeper.checker.history import History
@@ -15,8 +15,6 @@ from viewkeeper.checker.judge import check
 from viewkeeper.clock import seeded
 from viewkeeper.levels import Level
 from viewkeeper.warehouse.warehouse import Warehouse
-
-__all__ = ["mariadb", "postgres_server"]
 
 GLOBAL_TX = "CREATE TABLE global_tx (gid varchar(40), source varchar(20), participants varchar(40), PRIMARY KEY (gid))"
 ACCOUNTS = 6

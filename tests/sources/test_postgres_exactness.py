@@ -5,14 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from exactness import Recorded, matching, operand, whole
-from postgres_server import PostgresServer, postgres_server
+from postgres_server import PostgresServer
 from postgres_tables import TWO_TABLES, Database, a_database, write
 
 from viewkeeper.clock import monotonic, seeded
 from viewkeeper.messages import Fetch
 from viewkeeper.sources.base import Source
-
-__all__ = ["postgres_server"]
 
 
 def joined(source: Source, *keys: int) -> Fetch:

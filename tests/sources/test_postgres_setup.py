@@ -6,15 +6,13 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 from exactness import Recorded, read, whole
-from postgres_server import PostgresServer, postgres_server
+from postgres_server import PostgresServer
 from postgres_tables import TWO_TABLES, Database, a_database
 
 from viewkeeper.errors import BadSourceUrl, SourceError, SourceUnavailable, SourceUnfit, UnknownTable
 from viewkeeper.sources.base import Request, Source
 from viewkeeper.sources.postgres.installing import object_name
 from viewkeeper.sources.postgres.source import PostgresSource
-
-__all__ = ["postgres_server"]
 
 SECRET = "s3cr:et/p@ss w0rd"
 

@@ -7,14 +7,12 @@ from contextlib import suppress
 
 import pytest
 from exactness import Recorded, matching, read, whole
-from postgres_server import PostgresServer, postgres_server, private_cluster
+from postgres_server import PostgresServer, private_cluster
 from postgres_tables import TWO_TABLES, Database, a_database, eventually, write
 
 from viewkeeper.errors import PositionLost, SourceUnavailable, SourceUnfit
 from viewkeeper.messages import Change
 from viewkeeper.sources.base import Batch, Disruption, Source
-
-__all__ = ["postgres_server"]
 
 
 @pytest.fixture

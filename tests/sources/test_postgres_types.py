@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 from exactness import Recorded, matching, operand, read, whole
-from postgres_server import PostgresServer, postgres_server
+from postgres_server import PostgresServer
 from postgres_tables import Database, a_database
 
 from viewkeeper.errors import UnsupportedType
 from viewkeeper.messages import Fetch
 from viewkeeper.sql.one_nan import NAN
-
-__all__ = ["postgres_server"]
 
 MOMENT = datetime(2024, 2, 29, 11, 30, 0, 5, tzinfo=UTC)
 

@@ -6,14 +6,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import psycopg
 import pytest
 from exactness import Recorded, matching, read, whole
-from postgres_server import PostgresServer, postgres_server
+from postgres_server import PostgresServer
 from postgres_tables import TWO_TABLES, Database, a_database, eventually
 from test_postgres_exactness import joined
 
 from viewkeeper.sources.postgres.readings import latest_exact_place
 from viewkeeper.sources.postgres.snapshots import Retained, Snapshot, Streamed, widened
-
-__all__ = ["postgres_server"]
 
 
 @pytest.fixture
