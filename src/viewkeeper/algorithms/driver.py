@@ -35,7 +35,7 @@ class Driver:
         self._tickets = 0
         self._asking: dict[Ticket, Process] = {}
         self._hungry: deque[tuple[Process, Next | NextBatch]] = deque()
-        self._joining: list[tuple[Process, Join]] = []
+        self._joining: dict[Handle, list[_Joining]] = {}
         self._handles: dict[Process, Handle] = {}
         self._failure: Exception | None = None
         self._ready: deque[tuple[Process, Any]] = deque([(algorithm, None)])
@@ -92,8 +92,7 @@ class Driver:
                 self._ready.appendleft((process, handle))
                 self._ready.appendleft((child, None))
             case Join():
-                self._joining.append((process, effect))
-                self._wake_joined()
+                self._join(_Joining(process, effect))
             case ReadView():
                 self._ready.appendleft((process, self._read_view()))
             case Install(deltas=deltas):
@@ -113,10 +112,22 @@ class Driver:
         handle = self._handles.pop(process, None)
         if handle is not None:
             handle.done, handle.result = True, result
-            self._wake_joined()
+            for waiting in self._joining.pop(handle, ()):
+                self._join(waiting)
 
-    def _wake_joined(self) -> None:
-        for waiting in [entry for entry in self._joining if all(handle.done for handle in entry[1].handles)]:
-            self._joining.remove(waiting)
-            process, join = waiting
-            self._ready.append((process, [handle.result for handle in join.handles]))
+    def _join(self, waiting: "_Joining") -> None:
+        """Wait for the next process that has not ended, or go on: thousands may wait, each is looked at in its turn."""
+        running = next((handle for handle in waiting.handles if not handle.done), None)
+        if running is not None:
+            self._joining.setdefault(running, []).append(waiting)
+        else:
+            self._ready.append((waiting.process, [handle.result for handle in waiting.join.handles]))
+
+
+class _Joining:
+    """A process that waits for others, and those that it has not seen end."""
+
+    def __init__(self, process: Process, join: Join) -> None:
+        self.process = process
+        self.join = join
+        self.handles = iter(join.handles)
