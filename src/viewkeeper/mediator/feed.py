@@ -63,6 +63,8 @@ class Feed:
         self._after = after
         self._most_waiting = most_waiting
         self._news = threading.Condition()
+        self.begun = False
+        """whether the stream has told anything yet, if only that nothing has happened"""
         self._log: list[Event] = []
         self._dropped = 0
         self._forgotten: Position = after or ""
@@ -141,6 +143,7 @@ class Feed:
             self._log.extend(batch.events)
             self.upto = self._after = max(self.upto, batch.upto)
             self._trim()
+            self.begun = True
             self._news.notify_all()
         self._wake()
         with self._news:

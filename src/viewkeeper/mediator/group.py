@@ -202,8 +202,10 @@ class Group:
     def caught_up(self, ends: Vector, *, settled: bool = False) -> bool:
         """Whether everything up to these positions is part of a committed state, or waits for the rest of a global
         transaction and for nothing else; settled: and nothing is under way. From any thread."""
+        # A stream that has not begun may have to tell first that a relation is not what it was.
+        begun = all(channel.feed.begun for channel in tuple(self.channels.values()))
         progress = self._progress
-        taken = all(source in ends and place >= ends[source] for source, place in progress.taken.items())
+        taken = begun and all(source in ends and place >= ends[source] for source, place in progress.taken.items())
         committed = all(source in ends and place > ends[source] for source, place in progress.open.items())
         return not self.views or (taken and (progress.idle or (committed and not settled)))
 

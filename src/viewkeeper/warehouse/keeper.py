@@ -17,7 +17,7 @@ from typing import Any
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algorithms.registry import Transactions
-from viewkeeper.errors import DefinitionError, UnsupportedClause, UsageError
+from viewkeeper.errors import DefinitionError, UnsupportedClause, UsageError, ViewkeeperError
 from viewkeeper.mediator.base_image import image_at
 from viewkeeper.mediator.choice import choose, promised
 from viewkeeper.mediator.group import GroupPlan, Recorder
@@ -38,7 +38,7 @@ from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.stored_states import StoredStates
 from viewkeeper.warehouse.writer import Writer
 
-SQL, ALGORITHM, LEVEL = "sql", "algorithm", "level"
+SQL, ALGORITHM, LEVEL, SOURCES = "sql", "algorithm", "level", "sources"
 
 
 VIEWS = ""
@@ -80,13 +80,23 @@ class Keeper:
     # --- what is kept ---
 
     def kept(self) -> dict[str, Kept]:
-        """Every view that was created over sources or other views, each behind those that it reads."""
+        """Every view that was created over sources or other views, each behind those that it reads.
+
+        One that its sources no longer allow, because a column that it names is gone, is halted and left out.
+        """
         kept: dict[str, Kept] = {}
         relations = self._relations()
         for name, view in sorted(self._writer.catalog.items(), key=lambda entry: entry[1].created):
             if SQL in view.properties:
-                kept[name] = Kept(self._how(parse_view(view.properties[SQL], relations)), view.group)
+                try:
+                    kept[name] = self._kept(view, relations)
+                except ViewkeeperError as error:
+                    if name not in self._halts.all():
+                        self._store.halt(view.group, name, error.detail)
         return kept
+
+    def _kept(self, view: Definition, relations: Mapping[str, Relation]) -> Kept:
+        return Kept(self._how(parse_view(view.properties[SQL], relations)), view.group)
 
     def _relations(self) -> dict[str, Relation]:
         """What a view can be over: the relations of the sources, and the views that are maintained."""
@@ -166,7 +176,13 @@ class Keeper:
             group=group,
             vector=at,
             retention=properties.get("retention"),
-            properties={**properties, SQL: how.view.sql, ALGORITHM: how.algorithm, LEVEL: str(promised(how))},
+            properties={
+                **properties,
+                SQL: how.view.sql,
+                ALGORITHM: how.algorithm,
+                LEVEL: str(promised(how)),
+                SOURCES: [source for source in how.view.sources if source != VIEWS],
+            },
         )
 
     def _group_for(self, view: View, how: Maintenance) -> str:
@@ -213,7 +229,9 @@ class Keeper:
     def remove_source(self, name: str) -> list[str]:
         """Undo what was installed at a source; refused while views are over it."""
         with self._alone():
-            using = sorted(view for view, one in self.kept().items() if name in one.sources)
+            using = sorted(
+                view for view, one in self._writer.catalog.items() if name in one.properties.get(SOURCES, ())
+            )
             if using:
                 raise UsageError(f"source {name} is in use by {', '.join(using)}", "drop those views first")
             return self.sources.remove(name)
@@ -274,13 +292,12 @@ class Keeper:
         """A mediator over all groups that have views to maintain."""
         with self._alone():
             plans = [replace(plan, states_per_commit=states_per_commit) for plan in self._plans()]
-            sources = {
-                name: self.sources.source(name)
-                for name in dict.fromkeys(name for plan in plans for how in plan.views for name in how.view.sources)
-            }
-            made = recorder(plans)
-            with Mediator(sources, plans, self._engines.zset, self._store, made) as mediator:
+            with self._mediating(plans, recorder(plans)) as mediator:
                 yield mediator
+
+    def _mediating(self, plans: list[GroupPlan], recorder: Recorder | None = None) -> Mediator:
+        sources = {name: self.sources.source(name) for plan in plans for how in plan.views for name in how.view.sources}
+        return Mediator(sources, plans, self._engines.zset, self._store, recorder)
 
     def relations_at(self, plan: GroupPlan) -> dict[str, Any]:
         """The relations of a group at its vector."""
@@ -318,11 +335,11 @@ class Keeper:
     def reload(self, name: str) -> None:
         """Make a view anew from its sources; what is different becomes a new state. This also ends a halt."""
         with self._alone():
-            view = self._find(name)
-            for source in view.sources:
+            definition = find(self._writer.catalog, name)
+            for source in definition.properties.get(SOURCES, ()):
                 self.sources.refresh(source)
             view = self._find(name)
-            definition = find(self._writer.catalog, name)
+            self._bring_others_up(name, view.group)
             vector = self._vector_of_others(name, view.group)
             with self._content(view.how, vector) as (rows, at):
                 stored = tuple((column.name, column.expression.type) for column in view.how.stored.output)
@@ -333,6 +350,18 @@ class Keeper:
                         commit.drop(name)
                         self._create(commit, view.how, view.group, rows, at)
             self._halts.remove(definition.folder)
+
+    def _bring_others_up(self, name: str, group: str) -> None:
+        """Past what halted the view: behind that, what it was before could not be known."""
+        others = [
+            replace(plan, views=views)
+            for plan in self._plans()
+            if plan.name == group
+            if (views := tuple(how for how in plan.views if how.view.name != name))
+        ]
+        if others:
+            with self._mediating(others) as mediator:
+                mediator.catch_up()
 
     def _vector_of_others(self, name: str, group: str) -> dict[str, Position]:
         """The positions that other views of the group are at; a source that none of them needs can be read as it is."""
@@ -345,11 +374,10 @@ class Keeper:
         return {source: place for source, place in plan.vector.items() if source in needed}
 
     def _find(self, name: str) -> Kept:
-        kept = self.kept()
-        if name not in kept:
-            find(self._writer.catalog, name)
+        definition = find(self._writer.catalog, name)
+        if SQL not in definition.properties:
             raise UsageError(f"view {name} is not maintained from sources", "it was loaded by a commit of its own")
-        return kept[name]
+        return self._kept(definition, self._relations())
 
     def close(self) -> None:
         self.sources.close()

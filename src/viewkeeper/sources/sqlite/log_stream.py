@@ -64,7 +64,8 @@ class LogStream:
         """Tables that are found to be altered, those that are not known to be yet."""
         new = [number for number in flaws if number in logged and number not in self._disrupted]
         self._disrupted.update(new)
-        return [Disruption(logged[number].relation, position(at), flaws[number]) for number in new]
+        # However far somebody has come: the table is not captured any more.
+        return [Disruption(logged[number].relation, position(at), flaws[number], standing=True) for number in new]
 
     def batch(self, pieces: Sequence[Piece], rows: Sequence[Row], logged: Mapping[int, Logged]) -> Batch:
         """The transactions of some pieces, whose rows these are."""

@@ -169,8 +169,9 @@ class SqliteSource(Source):
             last = self._start(connection, after)
         self.stream_starts(after)
         stream = LogStream(self.name, self._installation.names)
+        told = stream.disrupt(*self._log_of(stream, last, last)[1:], last)
         self.passed(position(last))
-        yield Batch((), position(last))
+        yield Batch(told, position(last))
         while not stop.is_set():
             tail = self._running_tail()
             pieces = tail.pieces_behind(last, REST)
