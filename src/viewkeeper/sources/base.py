@@ -118,7 +118,7 @@ class Source(ABC):
         """The stream behind a position (None: from where capture began), until `stop`; it waits for what comes.
 
         PositionLost if the source no longer has it, SourceUnavailable if the connection fails: then it is called again.
-        It says `passed` before it yields a batch.
+        It says `passed` before it yields a batch, and yields one as soon as it has begun, if only to say so.
         """
 
     @abstractmethod

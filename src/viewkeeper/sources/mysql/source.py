@@ -76,10 +76,12 @@ class MySqlSource(Source):
         self._history.begin(begin)
         self.stream_starts(begin)
         with closing(BinlogStream(self._server, self._catalog, self.mariadb, self._server_id(), start)) as stream:
+            begun = False
             for batch in stream.batches(stop):
                 self._history.add(stream.passed)
                 self.passed(batch.upto)
-                if batch.upto > after:
+                if batch.upto > after or (batch.upto == after and not begun):
+                    begun = True
                     yield Batch(tuple(event for event in batch.events if event.position > after), batch.upto)
 
     def _beginning(self, connection: Any, after: Position | None) -> tuple[Position, Position]:
