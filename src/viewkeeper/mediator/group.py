@@ -12,7 +12,7 @@ view can begin anew at any time.
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from viewkeeper.algorithms.update_queue import MakeZSet
@@ -22,10 +22,11 @@ from viewkeeper.mediator.alignment import Alignment, GroupChange, Place
 from viewkeeper.mediator.channel import Channel, Learn
 from viewkeeper.mediator.derived import DerivedView
 from viewkeeper.mediator.feed import Event, Feed
+from viewkeeper.mediator.known_rows import MOST_KNOWN, KnownRows, KnownTable
 from viewkeeper.mediator.maintained import MaintainedView, Maintenance
 from viewkeeper.mediator.report import GroupReport
 from viewkeeper.mediator.without_quiet import MOST_BEHIND_ANSWERS, without_quiet
-from viewkeeper.messages import Position, Query, Transaction, Vector, ViewDelta
+from viewkeeper.messages import Fetch, Position, Query, Transaction, Vector, ViewDelta
 from viewkeeper.sources.base import Disruption
 from viewkeeper.sql.view import View
 
@@ -76,6 +77,8 @@ class GroupPlan:
     """how many states a commit holds at most; None: as many as there are"""
     most_behind_answers: int = MOST_BEHIND_ANSWERS
     """transactions after which views that wait for quiet, or for each other, go over to an algorithm that does not"""
+    most_known: int = MOST_KNOWN
+    """keys of which it remembers the rows; 0: none, and every question is asked"""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -125,6 +128,7 @@ class Group:
         self._alignment = Alignment(how.view.name for how in plan.views)
         self._contents: dict[str, Any] = {}
         self._last: dict[str, Any] = {}
+        self._known = KnownRows(plan.most_known)
         self._instant: deque[Callable[[], None]] = deque()
         self._in_progress: dict[Place, Transaction] = {}
         self._in_progress_of: dict[str, deque[Position]] = {source: deque() for source in plan.sources}
@@ -260,6 +264,7 @@ class Group:
             for view in [view for view in self.views.values() if event.relation in view.relations]:
                 self._halt(view.name, f"{event.relation}: {event.reason}")
             return
+        self._known.delivered(event)
         if not self._concerns(event):
             return
         self._in_progress[event.source, event.position] = event
@@ -350,8 +355,32 @@ class Group:
             # Nothing joins with nothing, nor with NULL: that needs no source.
             nothing = [self._make_zset(fetch.columns, []) for fetch in fetches]
             self._instant.append(lambda: answered(nothing))
+        elif len(fetches) == 1 and (known := self._known.table(fetches[0])) is not None:
+            self._ask_what_is_missing(known, view, query, fetches[0], answered)
         else:
             self.channels[query.source].ask(query, fetches, answered, self._learner(view))
+
+    def _ask_what_is_missing(
+        self, known: KnownTable, view: str, query: Query, fetch: Fetch, answered: Callable[[list[Any]], None]
+    ) -> None:
+        """A question by key: about the keys of which nothing is known yet. What is known is looked up when the answer
+        is due, for by then more may have been delivered."""
+        keys = fetch.keys or ()
+        missing = known.missing(keys)
+        unknown = set(missing)
+        others = tuple(key for key in keys if key not in unknown)
+
+        def completed(fetched: list[Any]) -> None:
+            rows = known.of(others)
+            for zset in fetched:
+                rows += known.answered(missing, zset.weights(), remember=not self._known.full)
+            answered([self._make_zset(fetch.columns, rows)])
+
+        if missing:
+            asked = (replace(fetch, keys=missing),)
+            self.channels[query.source].ask(query, asked, completed, self._learner(view))
+        else:
+            self._instant.append(lambda: completed([]))
 
     def _learner(self, view: str) -> Learn:
         return lambda query, keys, rows: self.views[view].learn(query, keys, rows) if view in self.views else None
