@@ -148,3 +148,33 @@ def test_a_stream_behind_its_readings_is_waited_for() -> None:
     source = numbers(30, Late("x", NUMBERS))
     contents, _ = image_at({"x": source}, {"x.numbers": NUMBERS}, {"x": position(4)}, Collected)
     assert same(contents["x.numbers"], source.at(position(4))["x.numbers"])
+
+
+def test_an_image_shows_no_global_transaction_half() -> None:
+    """One part is committed before the image is read, the other while it is: the image is brought forward to it."""
+    shop = Shop()
+    shop.shop.commit(Change("shop.orders", (1, 2, 10), 1))
+    both = {"global_id": "g", "participants": ("shop", "crm")}
+
+    def write() -> None:
+        pause = threading.Event()
+        pause.wait(0.3)
+        shop.shop.commit(Change("shop.orders", (2, 2, 20), 1), **both)
+        pause.wait(1.5)
+        shop.shop.commit(Change("shop.orders", (3, 2, 30), 1))
+        shop.crm.commit(Change("crm.people", (8, 1), 1))
+        shop.crm.commit(Change("crm.people", (9, 1), 1), **both)
+        shop.crm.commit(Change("crm.people", (10, 1), 1))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    contents, at = image_at(shop.sources, CATALOG, {}, Collected, spanning=("shop", "crm"))
+    writer.join()
+    orders = {row[0] for row, _ in contents["shop.orders"].weights()}
+    people = {row[0] for row, _ in contents["crm.people"].weights()}
+    assert 2 in orders
+    assert {8, 9} <= people, "the other part, and what came before it"
+    assert 10 not in people
+    for name, source in shop.sources.items():
+        for relation, rows in source.at(at[name]).items():
+            assert dict(contents[relation].weights()) == dict(rows.weights())

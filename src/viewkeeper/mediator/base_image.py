@@ -7,18 +7,26 @@ checked, at the very vector of its group, while everyone writes.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, Protocol
 
 from viewkeeper.algebra.zset import Row
+from viewkeeper.clock import monotonic
 from viewkeeper.errors import PositionLost, SourceUnavailable
 from viewkeeper.mediator.feed import Event, Feed
-from viewkeeper.messages import Fetch, Position, Vector
+from viewkeeper.messages import Fetch, Position, Transaction, Vector
 from viewkeeper.sources.base import Disruption, Source
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import Operand
 
 TRIES = 3
+APART = 1.0
+"""Seconds for which the streams are watched before the sources are read, where transactions may span them: parts that
+are committed further apart than that are taken to be in the image, or to come."""
+PATIENCE = 10.0
+"""Seconds that a part of a global transaction is waited for."""
 
 
 class Collector(Protocol):
@@ -35,33 +43,114 @@ Collect = Callable[[Relation], Collector]
 
 
 def image_at(
-    sources: Mapping[str, Source], relations: Mapping[str, Relation], vector: Vector, collect: Collect
+    sources: Mapping[str, Source],
+    relations: Mapping[str, Relation],
+    vector: Vector,
+    collect: Collect,
+    *,
+    spanning: Collection[str] = (),
 ) -> tuple[dict[str, Any], dict[str, Position]]:
-    """The contents of relations, and the vector that they are at: the given one, and for other sources as read."""
-    contents: dict[str, Any] = {}
-    at: dict[str, Position] = {}
-    for source in dict.fromkeys(relation.source for relation in relations.values()):
-        mine = [relation for relation in relations.values() if relation.source == source]
-        image, at[source] = _of_one_source(sources[source], mine, vector.get(source), collect)
-        contents |= image
-    return contents, at
+    """The contents of relations, and the vector that they are at: the given one, and for other sources as read.
+
+    Transactions may span the sources named in `spanning`: what is read there shows none of them half.
+    """
+    names = list(dict.fromkeys(relation.source for relation in relations.values()))
+    whole = {name for name in names if name in spanning and name not in vector}
+    images = [
+        _SourceImage(
+            sources[name],
+            [one for one in relations.values() if one.source == name],
+            vector.get(name),
+            watched=len(whole) > 1 and name in whole,
+        )
+        for name in names
+    ]
+    with ExitStack() as stack:
+        for image in images:
+            stack.callback(image.feed.close)
+            image.feed.start()
+        if len(whole) > 1:
+            threading.Event().wait(APART)
+        for image in images:
+            image.read(collect)
+        if len(whole) > 1:
+            _make_whole({name: image for name, image in zip(names, images, strict=True) if name in whole})
+        contents = {name: held.result() for image in images for name, held in image.collectors.items()}
+        return contents, {image.feed.source.name: image.position for image in images}
 
 
-def _of_one_source(
-    source: Source, relations: list[Relation], at: Position | None, collect: Collect
-) -> tuple[dict[str, Any], Position]:
-    # Everything behind the vector is needed, however much it is; without one, nothing is.
-    feed = Feed(source, source.end() if at is None else at, most_waiting=sys.maxsize)
-    behind = None if at is None else feed.subscribe(at, lambda: None)
-    feed.start()
-    try:
-        collectors, position = _read(feed, relations, collect)
-        if at is not None and behind is not None:
-            _take_away(collectors, behind.take(until=position))
-            position = at
-        return {name: collector.result() for name, collector in collectors.items()}, position
-    finally:
-        feed.close()
+class _SourceImage:
+    """The relations of one source, and the stream around the place where they are read."""
+
+    def __init__(self, source: Source, relations: list[Relation], at: Position | None, *, watched: bool) -> None:
+        self.at = at
+        self.position: Position = ""
+        self.collectors: dict[str, Collector] = {}
+        self.parts: dict[str, tuple[str, ...]] = {}
+        """the global transactions of which the image is known to show this source's part, and their participants"""
+        self._relations = relations
+        # Everything behind the vector is needed, however much it is; without one, nothing is.
+        self.feed = Feed(source, source.end() if at is None else at, most_waiting=sys.maxsize)
+        self._stream = None if at is None and not watched else self.feed.subscribe(self.feed.upto, lambda: None)
+
+    def read(self, collect: Collect) -> None:
+        self.collectors, self.position = _read(self.feed, self._relations, collect)
+        events = [] if self._stream is None else self._stream.take(until=self.position)
+        if self.at is not None:
+            self._apply(events, -1)
+            self.position = self.at
+        for event in events:
+            self._note(event)
+
+    def go_on(self) -> bool:
+        """Bring the image forward by the next transaction of the stream; whether there was one."""
+        assert self._stream is not None, "an image that is made whole is watched"
+        events = self._stream.take(1)
+        self._apply(events, +1)
+        for event in events:
+            self._note(event)
+            self.position = max(self.position, event.position)
+        return bool(events)
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, Transaction) and event.global_id is not None:
+            self.parts[event.global_id] = event.participants
+
+    def _apply(self, events: Sequence[Event], sign: int) -> None:
+        for event in events:
+            if isinstance(event, Disruption):
+                if event.relation in self.collectors:
+                    raise PositionLost(
+                        f"what {event.relation} was before {event.position} cannot be known: {event.reason}",
+                        "reload the views over it",
+                    )
+                continue
+            for change in event.changes:
+                if change.relation in self.collectors:
+                    self.collectors[change.relation].add([change.row], sign * change.count)
+
+
+def _make_whole(images: Mapping[str, _SourceImage]) -> None:
+    """Bring each source forward until the images show every part of the global transactions that they show a part of.
+
+    A part that does not come is taken to be in the image since before the stream was watched.
+    """
+    long_ago: set[tuple[str, str]] = set()
+    deadline = monotonic() + PATIENCE
+    while True:
+        shown = {gid: members for image in images.values() for gid, members in image.parts.items()}
+        missing = [
+            (name, gid)
+            for gid, members in shown.items()
+            for name in images.keys() & set(members)
+            if gid not in images[name].parts and (name, gid) not in long_ago
+        ]
+        if not missing:
+            return
+        if not any(images[name].go_on() for name in {name for name, _ in missing}):
+            if monotonic() > deadline:
+                long_ago.update(missing)
+            threading.Event().wait(0.005)
 
 
 def _read(feed: Feed, relations: list[Relation], collect: Collect) -> tuple[dict[str, Collector], Position]:
@@ -87,17 +176,3 @@ def _read(feed: Feed, relations: list[Relation], collect: Collect) -> tuple[dict
             if attempt == TRIES:
                 raise
     raise AssertionError("the last try returns or raises")
-
-
-def _take_away(collectors: Mapping[str, Collector], events: Sequence[Event]) -> None:
-    for event in events:
-        if isinstance(event, Disruption):
-            if event.relation in collectors:
-                raise PositionLost(
-                    f"what {event.relation} was before {event.position} cannot be known: {event.reason}",
-                    "reload the views over it",
-                )
-            continue
-        for change in event.changes:
-            if change.relation in collectors:
-                collectors[change.relation].add([change.row], -change.count)

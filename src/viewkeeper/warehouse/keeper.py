@@ -9,7 +9,7 @@ All four rest on `mediator/base_image.py`: relations as they were at a vector, w
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -110,8 +110,11 @@ class Keeper:
     def _how(self, view: View) -> Maintenance:
         if VIEWS in view.sources:
             return self._over_views(view)
-        spanning = [name for name in view.sources if self.sources.definition(name).global_transactions]
-        return choose(view, Transactions.GLOBAL if len(spanning) > 1 else Transactions.LOCAL)
+        return choose(view, Transactions.GLOBAL if len(self._spanning(view.sources)) > 1 else Transactions.LOCAL)
+
+    def _spanning(self, sources: Sequence[str]) -> list[str]:
+        """Those of these sources whose transactions may be parts of global ones."""
+        return [name for name in sources if self.sources.definition(name).global_transactions]
 
     @staticmethod
     def _over_views(view: View) -> Maintenance:
@@ -251,7 +254,7 @@ class Keeper:
             def collect(relation: Relation) -> CollectedRows:
                 return CollectedRows(relation, self._engines, self._files.store, f"{STAGING}/{folder}")
 
-            contents, at = image_at(sources, relations, vector, collect)
+            contents, at = image_at(sources, relations, vector, collect, spanning=self._spanning(tuple(sources)))
             if VIEWS in how.view.sources:
                 for name, over in base.items():
                     contents[name] = JoinPlan(over).evaluate(contents)

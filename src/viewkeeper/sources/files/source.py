@@ -61,6 +61,7 @@ class FilesSource(Source):
         self.relations = {
             table.relation.name: table.relation for name, table in self._tables.items() if name != GLOBAL_TX
         }
+        self.global_transactions = GLOBAL_TX in self._tables
         self._workshop = Workshop(spark, workspace / "scratch", small)
         self._snapshots = Snapshots(self._folder, self._tables, self._copies, self._workshop, self._settings.quiet)
 

@@ -35,6 +35,7 @@ class MySqlSource(Source):
             for name, captured in self._catalog.by_name.items()
             if name != f"{request.name}.{GLOBAL_TX}"
         }
+        self.global_transactions = f"{request.name}.{GLOBAL_TX}" in self._catalog.by_name
         self._history = History()
         self.readings = Readings(self._server, self._catalog.by_name, self.mariadb, self._history, self.wait_for_stream)
         self._doctor = Doctor(self._server, self._catalog, self.mariadb, self._identity)

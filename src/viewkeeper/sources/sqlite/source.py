@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from viewkeeper.algebra.zset import Row
 from viewkeeper.errors import PositionLost, SourceUnfit, UnknownTable, UnsupportedType
 from viewkeeper.messages import Fetch, Position, position
-from viewkeeper.sources.base import Batch, Finding, Reading, Request, Source
+from viewkeeper.sources.base import GLOBAL_TX, Batch, Finding, Reading, Request, Source
 from viewkeeper.sources.sqlite.acknowledging import Forgetting
 from viewkeeper.sources.sqlite.catalog import Catalog, known_types
 from viewkeeper.sources.sqlite.change_tables import Names
@@ -64,6 +64,7 @@ class SqliteSource(Source):
         captured = {one.name: one for one in self._check(connection).captured if one.current}
         self._catalog = Catalog(self._request, connection, captured)
         self.relations = self._catalog.relations
+        self.global_transactions = f"{self.name}.{GLOBAL_TX}" in self._catalog.table_of
 
     # --- is all well? ---
 
