@@ -65,12 +65,13 @@ def test_a_spanning_transaction_is_never_seen_half(urls: dict[str, str], mariadb
     with Warehouse.open(tmp_path / "lake") as warehouse:
         for name, url in urls.items():
             warehouse.add_source(name, url, install=True)
+        # The views are created in the midst of it.
+        writer = threading.Thread(target=transfer, args=(urls, mariadb, 80))
+        writer.start()
         for name in algorithms:
             properties = f"'algorithm' = '{name}', 'group' = '{name}'"
             view = name.replace("-", "_")
             warehouse.create_view(f"CREATE MATERIALIZED VIEW {view} TBLPROPERTIES({properties}) AS {BOTH}")
-        writer = threading.Thread(target=transfer, args=(urls, mariadb, 60))
-        writer.start()
         report = warehouse.run(9, history=tmp_path / "{view}.json")
         writer.join()
         assert not report.halted
