@@ -174,6 +174,7 @@ def test_a_table_that_cannot_be_captured(database: Database, script: str, table:
 
 @pytest.fixture
 def role(database: Database) -> Iterator[str]:
+    database.execute("DROP ROLE IF EXISTS with_password")
     database.execute(f"CREATE ROLE with_password LOGIN PASSWORD '{SECRET}'")
     yield database.server.url(database.name, "with_password", "s3cr%3Aet%2Fp%40ss%20w0rd")
     database.execute("DROP OWNED BY with_password; DROP ROLE with_password")
