@@ -123,7 +123,10 @@ class AdaptiveZSet:
             and isinstance(theirs, MemoryZSet)
             and _compile(where, self.columns + other.columns)
             # Counted beforehand: a join that explodes must not fill the memory to find out.
-            and mine.pairs(theirs, on) <= self._engines.most_rows
+            and (
+                mine.size() * theirs.size() <= self._engines.most_rows
+                or mine.pairs(theirs, on) <= self._engines.most_rows
+            )
         ):
             return self._made(mine.join(theirs, on, where, keep))
         return self._made(self._spark().join(other._spark(), on, where, keep))

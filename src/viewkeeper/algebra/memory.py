@@ -81,9 +81,10 @@ class MemoryZSet:
             return MemoryZSet._adopt(keep, {})
         left_key, right_key, holds, pick = _compile_join(self.columns, other.columns, on, where, keep)
         matches: dict[Row, list[tuple[Row, int]]] = {}
+        wanted = set(map(left_key, self._rows))
         for row, weight in other._rows.items():
             key = right_key(row)
-            if None not in key:
+            if key in wanted and None not in key:
                 matches.setdefault(key, []).append((row, weight))
         rows: dict[Row, int] = {}
         for left, left_weight in self._rows.items():

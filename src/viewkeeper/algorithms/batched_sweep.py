@@ -53,7 +53,7 @@ def _operand_change(plan: JoinPlan, queue: UpdateQueue, updates: list[Update], o
         j = hop.operand
         temp = delta
         answer = yield HopQuery(hop, temp)
-        logged = queue.tagged(j, answer, TAG_W)
+        logged = queue.tagged(hop, temp, answer, TAG_W)
         interferes = BEHIND_OR_SAME if j.index > o else BEHIND
         delta = answer.rows - hop.join(temp, logged, extra=(interferes,))
     return plan.finish(delta)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from viewkeeper.algebra.joins import Hop
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import Row
 from viewkeeper.algorithms.global_order import GlobalOrder
@@ -122,16 +123,20 @@ class UpdateQueue:
                 behind.append(delivery.deltas[operand.index])
         return self._sum(operand, behind)
 
-    def tagged(self, operand: Operand, answer: Answer, tag: str) -> Any:
-        """All that was logged of operand j before the answer, each row tagged with the rank of its update.
+    def tagged(self, hop: Hop, temp: Any, answer: Answer, tag: str) -> Any:
+        """What was logged of operand j before the answer and can join with `temp`, each row tagged with the rank of its
+        update.
 
         What is not ranked yet comes after everything that is: it gets the next rank.
         """
+        operand = hop.operand
+        joins = _joining(hop, temp)
         weights = (
             ((self._ranked + 1 if delivery.rank is None else delivery.rank, *row), weight)
             for delivery in self._log_of[operand.index]
             if delivery.seq <= answer.seq
             for row, weight in delivery.deltas[operand.index].weights()
+            if joins(row)
         )
         return self.make_zset((tag, *operand.relation.columns), weights)
 
@@ -189,8 +194,25 @@ class UpdateQueue:
         return self.make_zset(operand.relation.columns, (entry for delta in deltas for entry in delta.weights()))
 
 
+def _joining(hop: Hop, temp: Any) -> Callable[[Row], bool]:
+    """Whether a row of the operand meets a row of `temp`. Of a long log few do, and the others need not be joined."""
+    if not hop.on:
+        return lambda row: True
+    mine = [temp.columns.index(left) for left, _ in hop.on]
+    theirs = [hop.operand.columns.index(right) for _, right in hop.on]
+    keys = {tuple(row[place] for place in mine) for row, _ in temp.weights()}
+    if len(theirs) == 1:
+        (place,) = theirs
+        values = {key[0] for key in keys}
+        return lambda row: row[place] in values
+    return lambda row: tuple(row[place] for place in theirs) in keys
+
+
 def net(changes: Iterable[Change]) -> list[Change]:
     """The same changes with the counts of each row added up, what comes to nothing left out, deletions first."""
+    changes = list(changes)
+    if len(changes) == 1:
+        return changes if changes[0].count else []
     counts: dict[tuple[str, Row], int] = {}
     for change in changes:
         counts[change.relation, change.row] = counts.get((change.relation, change.row), 0) + change.count

@@ -279,8 +279,9 @@ class Group:
 
     def _concerns(self, transaction: Transaction) -> bool:
         """Whether it changes a relation of the group. A part of a global transaction is waited for in any case."""
+        views = self.views.values()
         return transaction.global_id is not None or any(
-            change.relation in view.relations for view in self.views.values() for change in transaction.changes
+            change.relation in view.relations for change in transaction.changes for view in views
         )
 
     def _guarded(self, view: str, work: Callable[[], None]) -> None:

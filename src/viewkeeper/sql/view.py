@@ -89,7 +89,14 @@ class View:
 
     def operands_of(self, relation: str) -> tuple[Operand, ...]:
         """The occurrences of a relation, in order."""
-        return tuple(operand for operand in self.operands if operand.relation.name == relation)
+        return self._occurrences.get(relation, ())
+
+    @cached_property
+    def _occurrences(self) -> dict[str, tuple[Operand, ...]]:
+        return {
+            name: tuple(operand for operand in self.operands if operand.relation.name == name)
+            for name in self.relations
+        }
 
     @cached_property
     def keyless(self) -> tuple[str, ...]:
