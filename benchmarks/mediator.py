@@ -34,7 +34,7 @@ from viewkeeper.warehouse.session import local_session  # noqa: E402
 VIEW = """SELECT o.id AS id, o.amount AS amount, p.name AS name, r.name AS region
     FROM shop.orders o JOIN crm.people p ON o.cust = p.id JOIN geo.regions r ON p.region = r.id"""
 PEOPLE, REGIONS = 100_000, 1_000
-SHARES = {"shop": 0.9, "crm": 0.08, "geo": 0.02}
+SHARES = {"shop": 0.95, "crm": 0.049, "geo": 0.001}
 LONE = 15
 SETTLE = 15.0
 

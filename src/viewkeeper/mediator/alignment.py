@@ -85,9 +85,8 @@ class Alignment:
         """How many changes of each view make the next state."""
         if len(self._installed) == 1:
             ((view, alone),) = self._installed.items()
-            # What reflects no new transaction belongs to the state of the next that does.
-            place = next((place for place, delta in enumerate(alone.waiting, start=1) if delta.transactions), None)
-            return None if place is None else {view: place}
+            if alone.waiting and alone.waiting[0].transactions:
+                return {view: 1}
         counts = dict.fromkeys(self._installed, 0)
         together: set[Place] = set()
         missing: dict[str, set[Place]] = {view: set() for view in self._installed}
