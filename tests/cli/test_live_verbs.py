@@ -117,6 +117,14 @@ def test_no_sources_yet(here: Path, fails: Fails) -> None:
     assert output("sources") == "no sources yet\n"
 
 
+def test_a_source_that_is_gone_is_forgotten_by_force(lake: Path, fails: Fails) -> None:
+    output("drop-view", "named")
+    Path("shop.db").unlink()
+    assert "by force" in fails("remove-source", "shop")
+    assert output("remove-source", "shop", "--force") == "removed shop\n"
+    assert "shop" not in output("sources")
+
+
 def test_doctor(here: Path, fails: Fails) -> None:
     said = fails("add-source", "shop", "sqlite:///shop.db", "--table", "orders")
     assert "nothing captures the changes of" in said
@@ -164,8 +172,8 @@ def test_create_view_from_an_argument_a_file_and_standard_input(lake: Path, tmp_
     assert made == {
         "view": "s",
         "group": "g",
-        "algorithm": "nested-sweep",
-        "consistency": "strong",
+        "algorithm": "batched-sweep",
+        "consistency": "complete",
         "state": 0,
         "rows": 1,
     }

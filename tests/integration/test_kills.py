@@ -111,7 +111,7 @@ def survive(databases: ThreeDatabases, folder: Path, rounds: int, random: Random
         databases.add_to(warehouse)
         warehouse.create_view(f"CREATE MATERIALIZED VIEW three AS {THREE_WAY}")
         warehouse.create_view(f"CREATE MATERIALIZED VIEW within AS {WITHIN}")
-        strong = "TBLPROPERTIES('consistency' = 'strong')"
+        strong = "TBLPROPERTIES('consistency' = 'strong', 'algorithm' = 'nested-sweep')"
         warehouse.create_view(f"CREATE MATERIALIZED VIEW strong {strong} AS {THREE_WAY}")
     keeper, readers = Keeper(lake), [Reader(lake, view) for view in ("three", "strong")]
     writers = databases.writers(3600, 5, 0.2)

@@ -96,7 +96,8 @@ class Keeper:
         return kept
 
     def _kept(self, view: Definition, relations: Mapping[str, Relation]) -> Kept:
-        return Kept(self._how(parse_view(view.properties[SQL], relations)), view.group)
+        parsed = parse_view(view.properties[SQL], relations)
+        return Kept(self._how(parsed, view.properties.get(ALGORITHM)), view.group)
 
     def _relations(self) -> dict[str, Relation]:
         """What a view can be over: the relations of the sources, and the views that are maintained."""
@@ -107,10 +108,11 @@ class Keeper:
         }
         return {**self.sources.relations(), **views}
 
-    def _how(self, view: View) -> Maintenance:
+    def _how(self, view: View, before: str | None = None) -> Maintenance:
         if VIEWS in view.sources:
             return self._over_views(view)
-        return choose(view, Transactions.GLOBAL if len(self._spanning(view.sources)) > 1 else Transactions.LOCAL)
+        spanning = len(self._spanning(view.sources)) > 1
+        return choose(view, Transactions.GLOBAL if spanning else Transactions.LOCAL, before=before)
 
     def _spanning(self, sources: Sequence[str]) -> list[str]:
         """Those of these sources whose transactions may be parts of global ones."""
@@ -229,7 +231,7 @@ class Keeper:
                 commit.drop(name)
             self._halts.remove(definition.folder)
 
-    def remove_source(self, name: str) -> list[str]:
+    def remove_source(self, name: str, *, force: bool = False) -> list[str]:
         """Undo what was installed at a source; refused while views are over it."""
         with self._alone():
             using = sorted(
@@ -237,7 +239,7 @@ class Keeper:
             )
             if using:
                 raise UsageError(f"source {name} is in use by {', '.join(using)}", "drop those views first")
-            return self.sources.remove(name)
+            return self.sources.remove(name, force=force)
 
     # --- computing a view from its sources ---
 

@@ -116,10 +116,22 @@ class KnownSources:
                 + "".join(f"\n    {mend}" for mend in dict.fromkeys(finding.mend for finding in fatal)),
             )
 
-    def remove(self, name: str) -> list[str]:
-        """Take down what was put in place for capture, and forget the source; what somebody else has to run."""
+    def remove(self, name: str, *, force: bool = False) -> list[str]:
+        """Take down what was put in place for capture, and forget the source; what somebody else has to run.
+
+        A source that cannot be reached is forgotten only by `force`: what was put in place there stays.
+        """
         definition = self.definition(name)
-        left = self.source(name).remove() if definition.installed else []
+        left: list[str] = []
+        try:
+            if definition.installed:
+                left = self.source(name).remove()
+        except SourceError as error:
+            if not force:
+                hint = f"{error.hint}; " if error.hint else ""
+                raise type(error)(
+                    error.detail, f"{hint}or forget it and leave there what was installed, by force"
+                ) from None
         self._forget(name)
         self._definitions.remove(name)
         shutil.rmtree(self._files.store.path(f"{WORKSPACES}/{name}"), ignore_errors=True)

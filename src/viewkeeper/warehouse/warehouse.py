@@ -170,9 +170,12 @@ class Warehouse:
         )
         return tuple(definition.relations)
 
-    def remove_source(self, name: str) -> list[str]:
-        """Undo what was installed at a source and forget it; the statements that are left for somebody else to run."""
-        return self._keeper.remove_source(name)
+    def remove_source(self, name: str, *, force: bool = False) -> list[str]:
+        """Undo what was installed at a source and forget it; the statements that are left for somebody else to run.
+
+        With `force` also one that cannot be reached any more: what was installed there stays.
+        """
+        return self._keeper.remove_source(name, force=force)
 
     def doctor(self, source: str, name: str | None = None) -> list[Finding]:
         """What is missing or risky at a source, each with the statement that mends it.
