@@ -61,6 +61,15 @@ def test_a_key_that_is_none_is_not_relied_on() -> None:
     assert known.table(by_key(1)) is None
 
 
+def test_an_answer_with_two_rows_of_one_key_is_not_remembered() -> None:
+    table = KnownRows().table(by_key(1))
+    assert table is not None
+    both = [((1, 7), 1), ((1, 8), 1)]
+    assert table.answered([(1,)], both, remember=True) == both
+    assert table.answered([(1,)], [((1, 7), 2)], remember=True) == [((1, 7), 2)]
+    assert table.missing([(1,)]) == ((1,),)
+
+
 def test_no_more_is_remembered_than_there_is_room_for() -> None:
     known = KnownRows(most=3)
     table = known.table(by_key(1))

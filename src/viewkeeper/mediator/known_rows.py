@@ -77,9 +77,11 @@ class KnownTable:
         """What an answer says of the keys that were asked for: a source may give rows with other keys too."""
         asked = set(keys)
         brought = [(row, count) for row, count in rows if self._key_of(row) in asked]
-        if remember:
+        by_key = {self._key_of(row): row for row, count in brought if count == 1}
+        # A key with two rows is none, whatever was declared: nothing of it can be known.
+        if remember and len(by_key) == len(brought):
             self.rows.update(dict.fromkeys(keys))
-            self.rows.update((self._key_of(row), row) for row, _ in brought)
+            self.rows.update(by_key)
         return brought
 
     def apply(self, changes: Iterable[Change]) -> bool:
