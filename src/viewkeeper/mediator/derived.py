@@ -75,9 +75,7 @@ class DerivedView:
         contents = {}
         for operand in (operand for fetch in query.fetches() for operand in fetch.operands):
             name, columns = operand.relation.name, operand.relation.columns
-            rows = self._read(name).keep(columns)
-            for change in changes:
-                for delta in change.deltas.get(name, ()):
-                    rows = rows + delta.keep(columns)
-            contents[name] = rows
+            new = (delta.keep(columns) for change in changes for delta in change.deltas.get(name, ()))
+            added = self._make_zset(columns, (entry for delta in new for entry in delta.weights()))
+            contents[name] = self._read(name).keep(columns) + added
         return query.evaluate(contents)

@@ -435,9 +435,11 @@ class Group:
         for one in self.views.values():
             one.new_state()
         for view, rows in self._last.items():
-            for delta in (delta for change in changes for delta in change.deltas.get(view, ())):
-                rows = rows + delta
-            self._last[view] = rows
+            # Added up first: each sum with a view copies it.
+            new = (delta for change in changes for delta in change.deltas.get(view, ()))
+            self._last[view] = rows + self._make_zset(
+                rows.columns, (entry for delta in new for entry in delta.weights())
+            )
         # On Spark a sum would grow with every state: the stored view is read again instead.
         for held in (self._contents, self._last):
             for view in [view for view, rows in held.items() if not getattr(rows, "in_memory", True)]:
