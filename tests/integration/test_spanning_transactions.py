@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import psycopg
@@ -41,11 +42,13 @@ def urls(postgres_server: PostgresServer, mariadb: MariaDb) -> Iterator[dict[str
         root.execute("DROP DATABASE spanning")
 
 
-def transfer(urls: dict[str, str], mariadb: MariaDb, count: int) -> None:
+def transfer(urls: dict[str, str], mariadb: MariaDb, done: threading.Event) -> None:
     """Move amounts from one database to the other, in transactions that say that they belong together."""
     random, pause = seeded(11), threading.Event()
     with psycopg.connect(urls["home"], autocommit=True) as home, mariadb.session("spanning") as away:
-        for number in range(count):
+        for number in count():
+            if done.is_set():
+                break
             gid, account, amount = f"g{number}", random.randrange(ACCOUNTS), random.randint(1, 9)
             halves = [(home.execute, amount), (away.execute, -amount)]
             for execute, _ in halves:
@@ -54,10 +57,10 @@ def transfer(urls: dict[str, str], mariadb: MariaDb, count: int) -> None:
                 execute("UPDATE accounts SET amount = amount + %s WHERE id = %s", (moved, account))
                 execute("INSERT INTO global_tx VALUES (%s, %s, 'home,away')", (gid, source))
             random.shuffle(halves)
-            for execute, _ in halves:
+            for half, (execute, _) in enumerate(halves):
                 execute("COMMIT")
                 # One half is committed and the other is not: a reader of both databases could see that.
-                pause.wait(0.8 if number % 12 == 5 else 0.01 * random.random())
+                pause.wait(0.7 if number % 4 == 3 and half == 0 else 0.02 * random.random())
 
 
 def test_a_spanning_transaction_is_never_seen_half(urls: dict[str, str], mariadb: MariaDb, tmp_path: Path) -> None:
@@ -66,13 +69,17 @@ def test_a_spanning_transaction_is_never_seen_half(urls: dict[str, str], mariadb
         for name, url in urls.items():
             warehouse.add_source(name, url, install=True)
         # The views are created in the midst of it.
-        writer = threading.Thread(target=transfer, args=(urls, mariadb, 80))
+        done = threading.Event()
+        writer = threading.Thread(target=transfer, args=(urls, mariadb, done))
         writer.start()
         for name in algorithms:
             properties = f"'algorithm' = '{name}', 'group' = '{name}'"
             view = name.replace("-", "_")
             warehouse.create_view(f"CREATE MATERIALIZED VIEW {view} TBLPROPERTIES({properties}) AS {BOTH}")
-        report = warehouse.run(9, history=tmp_path / "{view}.json")
+        end = threading.Timer(9, done.set)
+        end.start()
+        report = warehouse.run(10, history=tmp_path / "{view}.json")
+        end.join()
         writer.join()
         assert not report.halted
         warehouse.catch_up()

@@ -25,8 +25,8 @@ TRIES = 3
 APART = 1.0
 """Seconds for which the streams are watched before the sources are read, where transactions may span them: parts that
 are committed further apart than that are taken to be in the image, or to come."""
-PATIENCE = 10.0
-"""Seconds that a part of a global transaction is waited for."""
+MARGIN = 1.0
+"""Seconds more that a part is waited for, since it has to come here too."""
 
 
 class Collector(Protocol):
@@ -89,6 +89,7 @@ class _SourceImage:
         self.parts: dict[str, tuple[str, ...]] = {}
         """the global transactions of which the image is known to show this source's part, and their participants"""
         self._relations = relations
+        self._ahead: list[Event] = []
         # Everything behind the vector is needed, however much it is; without one, nothing is.
         self.feed = Feed(source, source.end() if at is None else at, most_waiting=sys.maxsize)
         self._stream = None if at is None and not watched else self.feed.subscribe(self.feed.upto, lambda: None)
@@ -102,15 +103,21 @@ class _SourceImage:
         for event in events:
             self._note(event)
 
-    def go_on(self) -> bool:
-        """Bring the image forward by the next transaction of the stream; whether there was one."""
+    def go_on_to(self, gid: str) -> bool:
+        """Bring the image forward to this source's part of a global transaction, if that has come."""
         assert self._stream is not None, "an image that is made whole is watched"
-        events = self._stream.take(1)
+        self._ahead += self._stream.take()
+        place = next(
+            (i for i, one in enumerate(self._ahead) if isinstance(one, Transaction) and one.global_id == gid), None
+        )
+        if place is None:
+            return False
+        events, self._ahead = self._ahead[: place + 1], self._ahead[place + 1 :]
         self._apply(events, +1)
         for event in events:
             self._note(event)
-            self.position = max(self.position, event.position)
-        return bool(events)
+        self.position = max(self.position, events[-1].position)
+        return True
 
     def _note(self, event: Event) -> None:
         if isinstance(event, Transaction) and event.global_id is not None:
@@ -133,23 +140,25 @@ class _SourceImage:
 def _make_whole(images: Mapping[str, _SourceImage]) -> None:
     """Bring each source forward until the images show every part of the global transactions that they show a part of.
 
-    A part that does not come is taken to be in the image since before the stream was watched.
+    A part that does not come in time is in the image already: it was committed before the stream was watched.
     """
-    long_ago: set[tuple[str, str]] = set()
-    deadline = monotonic() + PATIENCE
+    noticed: dict[tuple[str, str], float] = {}
     while True:
         shown = {gid: members for image in images.values() for gid, members in image.parts.items()}
         missing = [
             (name, gid)
             for gid, members in shown.items()
             for name in images.keys() & set(members)
-            if gid not in images[name].parts and (name, gid) not in long_ago
+            if gid not in images[name].parts
         ]
-        if not missing:
+        waited_for = [
+            (name, gid)
+            for name, gid in missing
+            if monotonic() - noticed.setdefault((name, gid), monotonic()) < APART + MARGIN
+        ]
+        if not waited_for:
             return
-        if not any(images[name].go_on() for name in {name for name, _ in missing}):
-            if monotonic() > deadline:
-                long_ago.update(missing)
+        if not any(images[name].go_on_to(gid) for name, gid in waited_for):
             threading.Event().wait(0.005)
 
 
