@@ -1,5 +1,6 @@
 """PostgreSQL, MariaDB and SQLite under eight writers, and every algorithm over one and the same run."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,7 @@ def judge_all(histories: dict[str, History], seed: int) -> None:
 
 
 @pytest.fixture
-def databases(postgres_server: PostgresServer, mariadb: MariaDb, tmp_path: Path):  # type: ignore[no-untyped-def]
+def databases(postgres_server: PostgresServer, mariadb: MariaDb, tmp_path: Path) -> Iterator[ThreeDatabases]:
     with three_databases(postgres_server, mariadb, tmp_path, "live_run") as made:
         yield made
 

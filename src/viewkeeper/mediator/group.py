@@ -13,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from viewkeeper.algorithms.update_queue import MakeZSet
@@ -275,7 +276,7 @@ class Group:
         if self._recorder is not None:
             self._recorder.delivered(self.name, event)
         for view in tuple(self.views.values()):
-            self._guarded(view.name, lambda view=view: view.deliver(event))  # type: ignore[misc]
+            self._guarded(view.name, partial(view.deliver, event))
 
     def _concerns(self, transaction: Transaction) -> bool:
         """Whether it changes a relation of the group. A part of a global transaction is waited for in any case."""
@@ -324,7 +325,7 @@ class Group:
         self.views[name] = view = self._maintained(how)
         for transaction in self._in_progress.values():
             if self.views.get(name) is view:
-                self._guarded(name, lambda transaction=transaction: view.deliver(transaction))  # type: ignore[misc]
+                self._guarded(name, partial(view.deliver, transaction))
 
     def _do_without_quiet(self) -> bool:
         """If no state has come for too long, views that wait for something go over to an algorithm that need not."""

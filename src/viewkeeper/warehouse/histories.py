@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.checker.history import History, State
@@ -88,8 +88,8 @@ def _part_of_state(state: State, view: View) -> State:
     return State(state.rows, {source: state.vector[source] for source in view.sources})
 
 
-def _memory(zset: object) -> MemoryZSet:
-    return MemoryZSet(zset.columns, zset.weights())  # type: ignore[attr-defined]
+def _memory(zset: Any) -> MemoryZSet:
+    return MemoryZSet(zset.columns, zset.weights())
 
 
 @contextmanager
