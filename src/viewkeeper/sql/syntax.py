@@ -69,6 +69,15 @@ def position(node: exp.Expr) -> str:
     return ""
 
 
+@contextmanager
+def not_too_deep() -> Iterator[None]:
+    """Turns the recursion of a deep tree into an error for the user."""
+    try:
+        yield
+    except RecursionError as error:
+        raise SyntaxProblem("the definition is nested too deeply", "write it with fewer nested operators") from error
+
+
 def _check_quotes(sql: str) -> None:
     """Refuses text that has no words to parse, and 'it''s', which Spark 4 reads as one literal and Spark 3 as two."""
     try:

@@ -1,0 +1,151 @@
+"""A SELECT over a join with its names bound: every column is one of an operand, and has a type.
+
+The text may write `id`, `o.id` or `shop.orders.id`, may join by USING, and may say `*`. All that is gone here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import OptimizeError
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.schema import MappingSchema
+
+from viewkeeper.errors import DefinitionError, SyntaxProblem
+from viewkeeper.sql.expressions import Expression
+from viewkeeper.sql.names import check_columns, refuse_reserved, spelling
+from viewkeeper.sql.syntax import ViewDialect, position, spark_sql
+from viewkeeper.sql.type_families import parse_type
+from viewkeeper.sql.view import Operand
+
+# Marks, in the tree, what the user wrote and the optimizer did not add.
+_WRITTEN = "written"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One output column: its name, and its tree with the columns qualified and typed."""
+
+    name: str
+    node: exp.Expr
+
+
+@dataclass(frozen=True)
+class BoundSelect:
+    """`extra` are the trees that were bound along with the items."""
+
+    operands: tuple[Operand, ...]
+    conditions: tuple[Expression, ...]
+    crossings: tuple[tuple[int, int], ...]
+    items: tuple[Item, ...]
+    extra: tuple[exp.Expr, ...]
+
+
+def bind_select(select: exp.Select, operands: tuple[Operand, ...], extra: Sequence[exp.Expr] = ()) -> BoundSelect:
+    """Bind SELECT ... FROM ... WHERE, and `extra` expressions over the same tables."""
+    written = {item.alias.lower(): item.alias for item in select.expressions if isinstance(item, exp.Alias)}
+    select.set(
+        "expressions",
+        [*select.expressions, *(exp.alias_(node, f"_vk_extra_{index}") for index, node in enumerate(extra))],
+    )
+    check_columns(select, operands)
+    crossings = tuple(
+        (index, index + 1) for index, join in enumerate(select.args.get("joins") or ()) if join.kind == "CROSS"
+    )
+    tree = _qualified(select, operands)
+    items = len(tree.expressions) - len(extra)
+    return BoundSelect(
+        operands,
+        _conditions(tree),
+        crossings,
+        _items(tree.expressions[:items], written),
+        tuple(item.unalias() for item in tree.expressions[items:]),
+    )
+
+
+def refuse_unnamed(select: exp.Select) -> None:
+    """Refuses an output column that is computed and not named."""
+    if not select.expressions:
+        raise SyntaxProblem("SELECT lists no columns", "name the columns of the view, or write SELECT *")
+    for item in select.expressions:
+        if not (isinstance(item.unnest(), (exp.Alias, exp.Column)) or item.is_star):
+            raise DefinitionError(
+                f"the output column {spark_sql(item)} has no name{position(item)}",
+                f"add AS name: {spark_sql(item)} AS name",
+            )
+
+
+def as_condition(node: exp.Expr) -> Expression:
+    """The expression of a tree that must be true or false."""
+    condition = Expression.from_node(node)
+    if condition.type not in ("BOOLEAN", ""):
+        raise DefinitionError(
+            f"the condition {spark_sql(node)} is {condition.type}, not BOOLEAN{position(node)}",
+            "compare it with something, for example <> 0",
+        )
+    return condition
+
+
+def _qualified(select: exp.Select, operands: tuple[Operand, ...]) -> exp.Select:
+    """The tree with every column qualified, typed and spelled as its relation declares it, and without * and USING."""
+    for node in select.find_all(exp.Coalesce):
+        node.meta[_WRITTEN] = True
+    schema = MappingSchema(
+        {
+            f"r{operand.index}": {
+                column.lower(): parse_type(type) or exp.DataType.build("unknown")
+                for column, type in zip(operand.relation.columns, operand.relation.types, strict=True)
+            }
+            for operand in operands
+        },
+        dialect=ViewDialect,
+    )
+    try:
+        # Without the expansion of aliases WHERE means the columns of the tables, as in Spark.
+        tree = qualify(select, schema=schema, dialect=ViewDialect, expand_alias_refs=False)
+    except OptimizeError as error:
+        raise DefinitionError(f"the names cannot be resolved: {error}", "qualify every column with an alias") from error
+    # A column of USING has become COALESCE(left, right). In an inner join that is the left one.
+    for node in list(tree.find_all(exp.Coalesce)):
+        if _WRITTEN not in node.meta:
+            node.replace(node.this)
+    annotate_types(tree, schema=schema, dialect=ViewDialect)
+    spelled = spelling(operands)
+    for column in tree.find_all(exp.Column):
+        identifier = exp.to_identifier(spelled[column.table, column.name], quoted=True)
+        identifier.meta.update(column.this.meta)  # where it is in the text
+        column.set("this", identifier)
+    assert isinstance(tree, exp.Select)
+    return tree
+
+
+def _conditions(select: exp.Select) -> tuple[Expression, ...]:
+    """The conjuncts of ON, USING and WHERE, each once."""
+    clauses = [join.args.get("on") for join in select.args.get("joins") or ()]
+    if where := select.args.get("where"):
+        clauses.append(where.this)
+    nodes = [node for clause in clauses if clause is not None for node in _conjuncts(clause)]
+    return tuple(dict.fromkeys(as_condition(node) for node in nodes))
+
+
+def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    node = node.unnest()
+    if isinstance(node, exp.And):
+        return [part for operand in node.flatten() for part in _conjuncts(operand)]
+    return [] if isinstance(node, exp.Boolean) and node.this else [node]
+
+
+def _items(nodes: list[exp.Expr], written: dict[str, str]) -> tuple[Item, ...]:
+    items: dict[str, Item] = {}
+    for item in nodes:
+        node = item.unalias()
+        name = item.alias_or_name
+        name = written.get(name) or (node.name if isinstance(node, exp.Column) else name)
+        refuse_reserved(name, "the output column")
+        if name.lower() in items:
+            raise DefinitionError(
+                f"two output columns are called {name}", f"add AS name to one of them: ... AS {name}2"
+            )
+        items[name.lower()] = Item(name, node)
+    return tuple(items.values())
