@@ -17,6 +17,7 @@
     │   ├── UnknownView             no view, group or column of that name
     │   ├── StateGone               a state that was never there, or is past the retention
     │   ├── BadDelta                a change that does not fit its view
+    │   ├── CorruptChange           a change after which a summary table would count less than nothing
     │   └── StorageFailure          the disk is full, or a file cannot be read or written
     ├── SourceError                 a database, lake or folder that views are over
     │   ├── BadSourceUrl            a URL or an option in it that means nothing
@@ -142,6 +143,12 @@ class BadDelta(WarehouseError):
     """A change that does not fit its view."""
 
     code = "bad-delta"
+
+
+class CorruptChange(WarehouseError):
+    """A change of a summary table that cannot be: a count below 0, or a sum of no values that is not 0."""
+
+    code = "corrupt-change"
 
 
 class StorageFailure(WarehouseError):

@@ -1,0 +1,163 @@
+"""Rows in memory: looked up by group, null-safely and for every type of key, and replaced by group."""
+
+import struct
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from viewkeeper.clock import seeded
+from viewkeeper.summary.content import MOST_CHUNKS, ArrowContent, Ranged
+
+NAN = float("nan")
+KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "tinyint": (pa.int8(), [-128, 0, 1, 127]),
+    "bigint": (pa.int64(), [-(2**63), 0, 5, 2**63 - 1]),
+    "boolean": (pa.bool_(), [False, True]),
+    "string": (pa.string(), ["", "a", "b", "é", "\U0001f600"]),
+    "large string": (pa.large_string(), ["", "a", "é"]),
+    "binary": (pa.binary(), [b"", b"\x00", b"\xff"]),
+    "decimal": (pa.decimal128(38, 2), [Decimal("-1.50"), Decimal("0.00"), Decimal("9" * 36 + ".99")]),
+    "wide decimal": (pa.decimal256(50, 2), [Decimal("-1.50"), Decimal("0.00"), Decimal("9" * 48 + ".99")]),
+    "double": (pa.float64(), [NAN, float("-inf"), -1.5, 0.0, float("inf")]),
+    "float": (pa.float32(), [NAN, -1.5, 0.0]),
+    "date": (pa.date32(), [date(1, 1, 1), date(2024, 2, 29), date(9999, 12, 31)]),
+    "timestamp": (pa.timestamp("us", "UTC"), [datetime(1970, 1, 1, tzinfo=UTC), datetime(2024, 2, 29, 12, tzinfo=UTC)]),
+    "timestamp_ntz": (pa.timestamp("us"), [datetime(1970, 1, 1), datetime(2024, 2, 29, 12)]),
+}
+
+
+def plain(row: dict[str, Any], columns: tuple[str, ...]) -> tuple[Any, ...]:
+    """The key of a row in Python, where NaN is one value."""
+    return tuple("NaN" if isinstance(row[name], float) and row[name] != row[name] else row[name] for name in columns)
+
+
+def expected(content: pa.Table, columns: tuple[str, ...], values: pa.Table) -> list[int]:
+    wanted = {plain(row, columns) for row in values.to_pylist()}
+    return [row["n"] for row in content.to_pylist() if plain(row, columns) in wanted]
+
+
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    list(product(("values", "both", "nulls"), repeat=2)),
+)
+def test_a_key_of_any_type_is_found_also_where_it_is_null(name: str, ours: str, theirs: str) -> None:
+    type, values = KEYS[name]
+    known = {"values": values, "both": [*values, None], "nulls": [None]}
+    content = pa.table({"k": pa.array(known[ours] * 2, type), "n": range(2 * len(known[ours]))})
+    wanted = pa.table({"k": pa.array(known[theirs][::-1], type)})
+    found = ArrowContent(content).matching(("k",), wanted)
+    assert found["n"].to_pylist() == expected(content, ("k",), wanted)
+    assert found.schema == content.schema
+
+
+def test_several_keys_match_as_a_whole() -> None:
+    rng = seeded(1)
+
+    def rows(count: int) -> pa.Table:
+        drawn = {
+            (rng.choice([0, 1, 2, None]), rng.choice(["a", "b", None]), rng.choice([NAN, 1.0, None]))
+            for _ in range(count)
+        }
+        ordered = sorted(drawn, key=repr)
+        return pa.table(
+            {
+                "i": pa.array([row[0] for row in ordered], pa.int32()),
+                "s": pa.array([row[1] for row in ordered], pa.string()),
+                "f": pa.array([row[2] for row in ordered], pa.float64()),
+                "n": pa.array(range(len(ordered)), pa.int64()),
+            }
+        )
+
+    for _ in range(40):
+        content, wanted = rows(rng.randrange(20)), rows(rng.randrange(12))
+        for columns in (("i", "s", "f"), ("s", "i"), ("f",)):
+            values = wanted.group_by(list(columns)).aggregate([])
+            found = ArrowContent(content).matching(columns, values)
+            assert found["n"].to_pylist() == expected(content, columns, values)
+
+
+def test_nan_is_one_value_whatever_its_bits() -> None:
+    other = struct.unpack("<d", struct.pack("<Q", 0xFFF8000000000001))[0]
+    content = ArrowContent(pa.table({"k": [NAN, 1.0], "n": [0, 1]}))
+    assert content.matching(("k",), pa.table({"k": [other]}))["n"].to_pylist() == [0]
+
+
+def test_values_of_a_wider_type_are_looked_up_as_the_contents_type() -> None:
+    content = ArrowContent(pa.table({"k": pa.array(["a", None], pa.string()), "n": [0, 1]}))
+    assert content.matching(("k",), pa.table({"k": pa.array([None, "a"], pa.large_string())}))["n"].to_pylist() == [
+        0,
+        1,
+    ]
+
+
+def test_no_columns_match_every_row_if_there_is_a_value() -> None:
+    content = ArrowContent(pa.table({"n": [0, 1]}))
+    one = pa.table({"x": [1]}).select([])
+    assert content.matching((), one)["n"].to_pylist() == [0, 1]
+    assert content.matching((), one.slice(0, 0)).num_rows == 0
+    assert content.rows == 2
+
+
+def test_values_outside_of_the_ranges_are_not_looked_up() -> None:
+    content = ArrowContent(pa.table({"i": [3, 5, 7], "s": ["b", "c", "d"], "f": [1.0, NAN, 2.0]}))
+    assert isinstance(content, Ranged)
+
+    def kept(column: str, *values: Any) -> list[Any]:
+        return content.in_range((column,), pa.table({column: list(values)}))[column].to_pylist()
+
+    assert kept("i", 2, 3, 4, 7, 8, None) == [3, 4, 7]
+    assert kept("s", "a", "b", "d", "da", None) == ["b", "d"]
+    assert [repr(value) for value in kept("f", 0.5, 1.0, NAN, 2.5, None)] == ["1.0", "nan"]
+    both = pa.table({"i": [3, 3, 9], "s": ["c", "z", "c"]})
+    assert content.in_range(("i", "s"), both).to_pylist() == [{"i": 3, "s": "c"}]
+
+
+def test_an_empty_content_has_nothing_in_range() -> None:
+    content = ArrowContent(pa.table({"i": pa.array([], pa.int64()), "f": pa.array([], pa.float64())}))
+    assert content.in_range(("i",), pa.table({"i": [1, None]})).num_rows == 0
+    assert content.matching(("f",), pa.table({"f": [NAN, 1.0, None]})).num_rows == 0
+
+
+def test_ranges_are_carried_on_and_only_widen() -> None:
+    content = ArrowContent(pa.table({"i": [3, 5], "n": [0, 1]}))
+    values = pa.table({"i": [1, 3, 6, 9, None]})
+    assert content.in_range(("i",), values)["i"].to_pylist() == [3]
+    lower = pa.table({"i": [1, None], "n": [2, 3]})
+    wider = content.replaced(lower.slice(0, 0), lower, ("i",))
+    assert wider.in_range(("i",), values)["i"].to_pylist() == [1, 3, None]
+    narrower = wider.replaced(lower, lower.slice(0, 0), ("i",))
+    assert narrower.table["n"].to_pylist() == [0, 1]
+    assert narrower.in_range(("i",), values)["i"].to_pylist() == [1, 3, None]
+    higher = pa.table({"i": [9], "n": [4]})
+    widest = narrower.replaced(higher.slice(0, 0), higher, ("i",))
+    assert widest.in_range(("i",), values)["i"].to_pylist() == [1, 3, 6, 9, None]
+
+
+def test_replaced_takes_groups_out_and_puts_rows_in() -> None:
+    content = ArrowContent(pa.table({"k": [1, 2, None, 4], "n": pa.array([10, 20, 30, 40], pa.int32())}))
+    before = pa.table({"k": pa.array([2, None, 4], pa.int64()), "n": pa.array([20, 30, 40], pa.int32())})
+    after = pa.table({"n": pa.array([31, 41, 50]), "k": pa.array([None, 4, 5], pa.int64())})
+    new = content.replaced(before, after, ("k",))
+    assert new.table.to_pylist() == [{"k": 1, "n": 10}, {"k": None, "n": 31}, {"k": 4, "n": 41}, {"k": 5, "n": 50}]
+    assert new.table.schema == content.table.schema
+    assert content.table["n"].to_pylist() == [10, 20, 30, 40]
+    assert new.matching(("k",), after.select(["k"]))["n"].to_pylist() == [31, 41, 50]
+
+
+def test_replaced_without_keys_replaces_the_only_row() -> None:
+    content = ArrowContent(pa.table({"n": [1]}))
+    assert content.replaced(pa.table({"n": [1]}), pa.table({"n": [2]}), ()).table["n"].to_pylist() == [2]
+
+
+def test_chunks_stay_few() -> None:
+    content = ArrowContent(pa.table({"k": [0]}))
+    for number in range(1, 3 * MOST_CHUNKS):
+        row = pa.table({"k": [number]})
+        content = content.replaced(row.slice(0, 0), row, ("k",))
+        assert content.table["k"].num_chunks <= MOST_CHUNKS
+    assert content.table["k"].to_pylist() == list(range(3 * MOST_CHUNKS))
