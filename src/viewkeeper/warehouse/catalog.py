@@ -21,6 +21,8 @@ CATALOG = f"{HOME}/catalog"
 VIEWS = "views"
 LONGEST_FOLDER = 100
 """File systems allow some 255 bytes in a name."""
+SHOWN, HAVING = "shown", "having"
+"""properties of a view whose readers see other columns than are stored, or not all rows"""
 
 
 class Layout(StrEnum):
@@ -53,8 +55,28 @@ class Definition:
 
     @property
     def shown(self) -> "Definition":
-        """The view as its readers know it: without hidden columns."""
-        return replace(self, columns=tuple(column for column in self.columns if not column[0].startswith(HIDDEN)))
+        """The view as its readers know it: with the columns that they see."""
+        if self.expressions is None:
+            columns = tuple(column for column in self.columns if not column[0].startswith(HIDDEN))
+        else:
+            columns = tuple((name, type) for name, _, type in self.expressions)
+        return replace(self, columns=columns)
+
+    @property
+    def expressions(self) -> tuple[tuple[str, str, str], ...] | None:
+        """Name, SQL over stored columns and type of each column that readers see; None if they see stored columns."""
+        told = self.properties.get(SHOWN)
+        return None if told is None else tuple((name, sql, type) for name, sql, type in told)
+
+    @property
+    def having(self) -> str | None:
+        """A condition on stored columns: readers see only the rows for which it is true."""
+        return self.properties.get(HAVING)
+
+    @property
+    def shown_as_stored(self) -> bool:
+        """Whether readers see exactly what is stored."""
+        return self.expressions is None and self.having is None and self.shown == self
 
 
 Catalog = Mapping[str, Definition]

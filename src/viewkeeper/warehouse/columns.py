@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 RESERVED = "_vk_"
 """how names begin that are viewkeeper's own"""
-HIDDEN = "_vk_key_"
-"""how hidden columns begin: they are stored with the rows of a view, and not shown"""
+HIDDEN = RESERVED
+"""how hidden columns begin: they are stored with the rows of a view, and not shown; hidden views too"""
 WEIGHT = "_vk_weight"
 STATE = "_vk_state"
 HASH = "_vk_hash"
 """in the base of a large view: see `row_hash.py`"""
+NET, SIDE = "_vk_net", "_vk_side_"
+"""beside the columns of a view while its net change is joined to it: see `reading.py`"""
 
 Columns = tuple[tuple[str, str], ...]
 """Names with their Spark types, in order."""
@@ -46,24 +48,41 @@ def checked_columns(
     view: str, columns: Mapping[str, str] | Sequence[tuple[str, str]], hidden: Mapping[str, str] | None = None
 ) -> Columns:
     """The columns with their types as Spark writes them, hidden ones last; DefinitionError for what is not storable."""
-    pairs = list(columns.items()) if isinstance(columns, Mapping) else list(columns)
+    shown = list(columns.items()) if isinstance(columns, Mapping) else list(columns)
+    hidden = hidden or {}
+    if not shown and not hidden:
+        raise DefinitionError(f"view {view} has no columns", "give it at least one")
+    for name, _ in shown:
+        _refuse_bad_name(view, name)
+    for name in hidden:
+        _refuse_bad_hidden_name(view, name)
     seen: dict[str, str] = {}
     checked = []
-    if not pairs:
-        raise DefinitionError(f"view {view} has no columns", "give it at least one")
-    for name, type in pairs:
-        if name.casefold().startswith(RESERVED) or not name or set(name) & _FORBIDDEN:
-            raise DefinitionError(
-                f"view {view}: a column cannot be named {name!r}",
-                f"use AS: names that begin with {RESERVED} are reserved, and Delta allows none of ' ,;{{}}()=' in them",
-            )
+    for name, type in (*shown, *hidden.items()):
         if (other := seen.get(name.casefold())) is not None:
             raise DefinitionError(
                 f"view {view} has the columns {other!r} and {name!r}, which are one name to Spark", "rename one with AS"
             )
         seen[name.casefold()] = name
         checked.append((name, _storable(view, name, type).name))
-    return (*checked, *((name, _storable(view, name, type).name) for name, type in (hidden or {}).items()))
+    return tuple(checked)
+
+
+def _refuse_bad_name(view: str, name: str) -> None:
+    if name.casefold().startswith(RESERVED) or not name or set(name) & _FORBIDDEN:
+        raise DefinitionError(
+            f"view {view}: a column cannot be named {name!r}",
+            f"use AS: names that begin with {RESERVED} are reserved, and Delta allows none of ' ,;{{}}()=' in them",
+        )
+
+
+def _refuse_bad_hidden_name(view: str, name: str) -> None:
+    used = (WEIGHT, STATE, HASH, NET)
+    if not name.startswith(HIDDEN) or name.casefold() in used or name.casefold().startswith(SIDE):
+        raise DefinitionError(
+            f"view {view}: a hidden column cannot be named {name!r}",
+            f"begin it with {HIDDEN}; {', '.join(used)} and names that begin with {SIDE} are taken",
+        )
 
 
 def _storable(view: str, column: str, type: str) -> SqlType:

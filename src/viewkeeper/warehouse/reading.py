@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.columns import HASH, STATE, WEIGHT
+from viewkeeper.warehouse.columns import HASH, NET, SIDE, STATE, WEIGHT
 from viewkeeper.warehouse.commit_log import HOME
 from viewkeeper.warehouse.delta_table import DataFile
 from viewkeeper.warehouse.loading import repeated
@@ -26,8 +26,6 @@ from viewkeeper.warehouse.store import LocalStore
 
 BROADCAST_ROWS = 1_000_000
 """Beyond this many pending rows, what they change is found by an exchange of the base instead of a broadcast."""
-
-_NET, _SIDE = "_vk_net", "_vk_side_"
 
 
 class AppendedView:
@@ -71,7 +69,7 @@ class AppendedView:
         if not self._broadcast:
             return repeated(self._summed(self.signed()), self._view)
         beside = self._beside(net.filter(F.col(WEIGHT) < 0), "left")
-        kept = beside.withColumn(WEIGHT, F.col(WEIGHT) + F.coalesce(F.col(_NET), F.lit(0))).filter(F.col(WEIGHT) > 0)
+        kept = beside.withColumn(WEIGHT, F.col(WEIGHT) + F.coalesce(F.col(NET), F.lit(0))).filter(F.col(WEIGHT) > 0)
         kept = kept.select(*self._columns) if self._only_single else repeated(kept, self._view)
         return kept.unionAll(repeated(net.filter(F.col(WEIGHT) > 0), self._view))
 
@@ -100,12 +98,12 @@ class AppendedView:
     def _beside(self, net: DataFrame, how: str) -> DataFrame:
         """The base joined with a net change row by row."""
         if self._hashed:
-            beside = net.select(row_hash(self._view).alias(_SIDE), F.col(WEIGHT).alias(_NET))
-            return self._base.join(F.broadcast(beside), F.col(HASH) == F.col(_SIDE), how)
+            beside = net.select(row_hash(self._view).alias(SIDE), F.col(WEIGHT).alias(NET))
+            return self._base.join(F.broadcast(beside), F.col(HASH) == F.col(SIDE), how)
         names = self._view.names
-        renamed = [F.col(quoted(name)).alias(_SIDE + name) for name in names]
-        same = [F.col(quoted(name)).eqNullSafe(F.col(quoted(_SIDE + name))) for name in names]
-        beside = net.select(*renamed, F.col(WEIGHT).alias(_NET))
+        renamed = [F.col(quoted(name)).alias(SIDE + name) for name in names]
+        same = [F.col(quoted(name)).eqNullSafe(F.col(quoted(SIDE + name))) for name in names]
+        beside = net.select(*renamed, F.col(WEIGHT).alias(NET))
         return self._base.join(F.broadcast(beside), reduce(Column.__and__, same), how)
 
 
