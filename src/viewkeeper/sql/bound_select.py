@@ -76,12 +76,13 @@ def refuse_unnamed(select: exp.Select) -> None:
             )
 
 
-def as_condition(node: exp.Expr) -> Expression:
-    """The expression of a tree that must be true or false."""
+def as_condition(node: exp.Expr, *, written: exp.Expr | None = None) -> Expression:
+    """The expression of a tree that must be true or false; `written` is what the user wrote, if that is another."""
     condition = Expression.from_node(node)
     if condition.type not in ("BOOLEAN", ""):
+        shown = written if written is not None else node
         raise DefinitionError(
-            f"the condition {spark_sql(node)} is {condition.type}, not BOOLEAN{position(node)}",
+            f"the condition {spark_sql(shown)} is {condition.type}, not BOOLEAN{position(shown)}",
             "compare it with something, for example <> 0",
         )
     return condition

@@ -64,7 +64,7 @@ def bind_tables(select: exp.Select, catalog: Catalog) -> tuple[Operand, ...]:
 def check_columns(select: exp.Select, operands: tuple[Operand, ...]) -> None:
     """Refuses a column that no operand has, or that a name does not single out."""
     columns = {operand.alias: {column.lower() for column in operand.relation.columns} for operand in operands}
-    visible = _visible(select, operands)
+    visible = visible_columns(select, operands)
     for node in select.find_all(exp.Column):
         first, *rest = (part.name.lower() for part in node.parts)
         where = position(node)
@@ -118,7 +118,7 @@ def _drop_source(column: exp.Column, unaliased: Mapping[tuple[str, ...], str]) -
             return
 
 
-def _visible(select: exp.Select, operands: tuple[Operand, ...]) -> Counter[str]:
+def visible_columns(select: exp.Select, operands: tuple[Operand, ...]) -> Counter[str]:
     """How many columns each bare name stands for; USING makes two of them one."""
     first, *others = operands
     visible = Counter(column.lower() for column in first.relation.columns)

@@ -7,9 +7,10 @@ decides what it means for maintenance.
 from sqlglot import exp
 
 from viewkeeper.errors import DefinitionError, UnsupportedClause
+from viewkeeper.sql.aggregate_calls import GROUPING, call_name, is_call
 from viewkeeper.sql.syntax import EXPECTED, position, spark_sql
 
-_AGGREGATE = "aggregate views come with summary tables; keep the join as the view and aggregate when reading it"
+_AGGREGATE = "a summary table aggregates, and this must be the join alone: leave the aggregate out"
 _ORDER = "a view is a bag of rows; put the order into the query that reads it"
 _SUBQUERY = "write its tables in FROM and its conditions in WHERE"
 
@@ -20,7 +21,7 @@ _CLAUSES: dict[str, tuple[str, str, str]] = {
     "distinct": ("DISTINCT", "it is an aggregate: a row disappears only with its last duplicate", _AGGREGATE),
     "into": ("INTO", "a view has its own name", "write CREATE MATERIALIZED VIEW name AS SELECT ..."),
     "laterals": ("LATERAL VIEW", "a table function has no changes to propagate", "unnest the column at its source"),
-    "pivots": ("PIVOT", "it is an aggregate", _AGGREGATE),
+    "pivots": ("PIVOT", "it is an aggregate in disguise", "write one SUM(CASE WHEN ... THEN ... END) per column"),
     "group": ("GROUP BY", "it is an aggregate", _AGGREGATE),
     "having": ("HAVING", "it is a condition on an aggregate", _AGGREGATE),
     "qualify": ("QUALIFY", "it is a condition on a window function", "compute the window when reading the view"),
@@ -36,6 +37,7 @@ _CLAUSES: dict[str, tuple[str, str, str]] = {
     "connect": ("CONNECT BY", "recursive queries cannot be maintained as a join", "join a fixed number of levels"),
 }
 _ALLOWED_IN_SELECT = frozenset({"expressions", "from_", "joins", "where"})
+_ALLOWED_IN_SUMMARY = _ALLOWED_IN_SELECT | {"distinct", "group", "having"}
 
 _TABLE_CLAUSES: dict[str, tuple[str, str, str]] = {
     "sample": _CLAUSES["sample"],
@@ -135,8 +137,11 @@ _DETERMINISTIC_NAMES = frozenset(
 _MOVING_DATES = frozenset({"now", "today", "tomorrow", "yesterday"})
 
 
-def refuse_unsupported(query: exp.Expr) -> exp.Select:
-    """The SELECT of a view, once nothing in it is outside what can be maintained."""
+def refuse_unsupported(query: exp.Expr, *, aggregates: bool = False) -> exp.Select:
+    """The SELECT of a view, once nothing in it is outside what can be maintained.
+
+    With `aggregates` it may be one of a summary table; its calls are then looked at in `aggregate_refusals.py`.
+    """
     if isinstance(query, exp.SetOperation):
         name = type(query).__name__.upper()
         raise _refusal(name, "a view is one SELECT", "define one view per SELECT and combine them when reading", query)
@@ -145,11 +150,11 @@ def refuse_unsupported(query: exp.Expr) -> exp.Select:
     if not isinstance(query, exp.Select):
         raise DefinitionError(f"{_beginning(query)} is not a SELECT", EXPECTED)
     query.set("hint", None)  # a hint says how to join, never what
-    _refuse_clauses(query)
+    _refuse_clauses(query, _ALLOWED_IN_SUMMARY if aggregates else _ALLOWED_IN_SELECT)
     _refuse_relations(query)
     for node in query.walk():
         if node is not query:
-            _refuse_node(node)
+            _refuse_node(node, aggregates)
     return query
 
 
@@ -157,9 +162,9 @@ def _refusal(clause: str, reason: str, hint: str, node: exp.Expr) -> Unsupported
     return UnsupportedClause(f"{clause} is not supported in a view: {reason}{position(node)}", hint)
 
 
-def _refuse_clauses(select: exp.Select) -> None:
+def _refuse_clauses(select: exp.Select, allowed: frozenset[str]) -> None:
     for key, value in select.args.items():
-        if value and key not in _ALLOWED_IN_SELECT:
+        if value and key not in allowed:
             clause, reason, hint = _CLAUSES.get(key, (key.strip("_").upper(), "it has no meaning here", "leave it out"))
             raise _refusal(clause, reason, hint, value if isinstance(value, exp.Expr) else select)
     if select.args.get("from_") is None:
@@ -214,7 +219,7 @@ def _refuse_table(table: exp.Expr) -> None:
         raise _refusal(*_TABLE_CLAUSES["version"], table)
 
 
-def _refuse_node(node: exp.Expr) -> None:
+def _refuse_node(node: exp.Expr, aggregates: bool) -> None:
     if isinstance(node, exp.Query):
         name = _subquery_name(node)
         instead = _SUBQUERY if name == "a subquery" else f"{_SUBQUERY}, where at most one row of them matches"
@@ -222,8 +227,14 @@ def _refuse_node(node: exp.Expr) -> None:
     if isinstance(node, (exp.Window, exp.RowNumber)):
         _, reason, hint = _CLAUSES["windows"]
         raise _refusal(f"a window function ({spark_sql(node)})", reason, hint, node)
-    if isinstance(node, exp.AggFunc):
-        raise _refusal(f"the aggregate {node.sql_name()}", "the view keeps rows, not groups", _AGGREGATE, node)
+    if is_call(node) or isinstance(node, GROUPING):
+        if not aggregates:
+            raise _refusal(f"the aggregate {call_name(node)}", "the view keeps rows, not groups", _AGGREGATE, node)
+        return
+    if isinstance(node, exp.Filter) and not is_call(node.this):
+        raise _refusal(
+            f"FILTER after {spark_sql(node.this)}", "that is no aggregate", "put the condition into WHERE", node
+        )
     if isinstance(node, exp.UDTF):
         name = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__.upper()
         raise _refusal(f"{name} in SELECT", "it makes several rows of one", "unnest the column at its source", node)
