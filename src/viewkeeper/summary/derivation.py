@@ -1,0 +1,181 @@
+"""The derives relation: how one summary is computed from another (section 5.1).
+
+    v2 ≺ v1 ^ d1,...,dm       v2 is one SELECT ... GROUP BY over v1 joined with the dimensions d1, ..., dm
+
+    each group of v2        is over groups of v1, or over columns of dimensions whose keys are groups of v1
+    each measure of v2      is a measure of v1, or over the same: then SUM(e) is SUM(e * Y) and COUNT(e) the sum of Y
+                            where e is not NULL, with Y the COUNT(*) of v1
+
+The paper takes it that every foreign key finds its row. Sources are autonomous, so v1 must not join a dimension that v2
+does not: it would have lost the facts whose row is missing. The conditions of v1 must be among those of v2, and what v2
+asks beyond them must be over the same columns.
+
+A dimension's attribute that v1's groups determine can be added to v1's summary-delta (section 5.2): with it, v2 needs
+no join. The attributes that an edge relies on are its `extension`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from viewkeeper.sql.expressions import Expression
+from viewkeeper.sql.syntax import spark_sql
+from viewkeeper.summary.measures import Measure
+from viewkeeper.summary.node import Node
+from viewkeeper.summary.star import FACT, Dimension
+
+ABOVE = "p"
+"""the alias of what a summary is derived from, in the SQL of an edge"""
+
+ALSO = "_vk_also_"
+"""how columns begin that a summary-delta has for those below it"""
+
+Determined = Callable[[Dimension, frozenset[str]], frozenset[str]]
+"""The columns of a dimension that these columns of it determine, as its hierarchy declares."""
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """An edge of the lattice."""
+
+    above: Node
+    below: Node
+    joins: tuple[Dimension, ...]
+    on: tuple[tuple[tuple[str, str], ...], ...]
+    """for each join: pairs of SQL and the column of the key"""
+    groups: Mapping[Expression, str]
+    where: tuple[str, ...]
+    summed: Mapping[Measure, str]
+    """measures that `above` has: its column"""
+    computed: Mapping[Measure, str]
+    """measures over the groups of `above` and the dimensions: SQL of the argument"""
+    extension: tuple[Expression, ...] = ()
+    """columns that the summary-delta of `above` must have beside its groups"""
+
+    @property
+    def joined(self) -> tuple[str, ...]:
+        return tuple(dimension.short for dimension in self.joins)
+
+
+def derive(
+    below: Node,
+    above: Node,
+    *,
+    trusting: frozenset[str] = frozenset(),
+    determined: Determined | None = None,
+) -> Derivation | None:
+    """How `below` is derived from `above`; None if it is not.
+
+    `trusting` has the paths of dimensions in which every fact is known to find its row. `determined` tells which
+    attributes may be added to the summary-delta of `above`; without it none may.
+    """
+    if below.fact != above.fact or not above.paths <= below.paths | trusting or not above.where <= below.where:
+        return None
+    resolver = _Resolver(below, above, determined)
+    try:
+        groups = {group: resolver.sql(group) for group in below.groups}
+        where = tuple(resolver.sql(condition) for condition in sorted(below.where - above.where, key=str))
+        summed = {measure: above.measures[measure] for measure in below.measures if measure in above.measures}
+        computed = {m: resolver.sql(m.expression) for m in below.measures if m not in above.measures}
+    except _NotDerivable:
+        return None
+    # A fact that has no row in a dimension is in no table that joins it, whether or not a column of it is used.
+    for dimension in below.dimensions:
+        if dimension.path not in above.paths:
+            try:
+                resolver.join(dimension)
+            except _NotDerivable:
+                return None
+    return Derivation(
+        above,
+        below,
+        tuple(resolver.joins),
+        tuple(resolver.on),
+        groups,
+        where,
+        summed,
+        computed,
+        tuple(resolver.extension),
+    )
+
+
+def extended(node: Node, extension: Iterable[Expression]) -> Node:
+    """The node with attributes added to its groups, as its summary-delta has them."""
+    added = {one: f"{ALSO}{index}" for index, one in enumerate(extension) if one not in node.groups}
+    return replace(node, groups={**node.groups, **added}) if added else node
+
+
+class _NotDerivable(Exception):
+    pass
+
+
+class _Resolver:
+    """Expressions of a star, as SQL over a node and joined dimensions."""
+
+    def __init__(self, below: Node, above: Node, determined: Determined | None) -> None:
+        self._above = above
+        self._determined = determined
+        self._dimensions = {dimension.path: dimension for dimension in below.dimensions}
+        self._by_text = {(group.sql, group.column_types): column for group, column in above.groups.items()}
+        self.joins: list[Dimension] = []
+        self.on: list[tuple[tuple[str, str], ...]] = []
+        self.extension: list[Expression] = []
+
+    def sql(self, expression: Expression) -> str:
+        return spark_sql(self._node(expression.node))
+
+    def _node(self, node: exp.Expr) -> exp.Expr:
+        """Whole groups first, then columns; a part of an expression may be a group too."""
+        return node.copy().transform(self._replaced)
+
+    def _replaced(self, node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Literal | exp.Identifier | exp.DataType):
+            return node
+        expression = Expression.from_node(node)
+        column = self._by_text.get((expression.sql, expression.column_types))
+        if column is not None and expression.columns:
+            return exp.column(exp.to_identifier(column, quoted=True), table=ABOVE)
+        return self._column(node, expression) if isinstance(node, exp.Column) else node
+
+    def _column(self, node: exp.Column, expression: Expression) -> exp.Expr:
+        if node.table != FACT and ">" not in node.table:
+            return node  # an alias of the statement: what stood here is replaced already
+        dimension = self._dimensions.get(node.table)
+        if node.table == FACT or dimension is None:
+            raise _NotDerivable
+        if self._is_determined(dimension, expression):
+            if expression not in self.extension:
+                self.extension.append(expression)
+            return exp.column(exp.to_identifier(f"{ALSO}{self.extension.index(expression)}", quoted=True), ABOVE)
+        alias = self.join(dimension)
+        return exp.column(exp.to_identifier(node.name, quoted=True), table=alias)
+
+    def _is_determined(self, dimension: Dimension, expression: Expression) -> bool:
+        """Whether the summary-delta above may carry the column: it joins the dimension, and grows no groups by it."""
+        if self._determined is None or dimension.path not in self._above.paths:
+            return False
+        grouped = frozenset(
+            bare for flat, bare in dimension.columns.items() if any(g.is_column == flat for g in self._above.groups)
+        )
+        name = expression.is_column
+        return name is not None and dimension.columns[name] in self._determined(dimension, grouped)
+
+    def join(self, dimension: Dimension) -> str:
+        """The alias of a dimension, joined if it was not."""
+        if dimension not in self.joins:
+            # The joins on the way to it come first.
+            on = tuple((spark_sql(self._key(column)), key) for column, key in dimension.on)
+            self.joins.append(dimension)
+            self.on.append(on)
+        return f"d{self.joins.index(dimension)}"
+
+    def _key(self, column: str) -> exp.Expr:
+        for group, stored in self._above.groups.items():
+            if group.is_column == column:
+                return exp.column(exp.to_identifier(stored, quoted=True), table=ABOVE)
+        path = column.partition(".")[0]
+        if path not in self._dimensions:
+            raise _NotDerivable
+        alias = self.join(self._dimensions[path])
+        return exp.column(exp.to_identifier(self._dimensions[path].columns[column], quoted=True), table=alias)

@@ -1,0 +1,139 @@
+"""The hidden nodes that a summary needs above it.
+
+    extremes    MIN(e), MAX(e), COUNT(DISTINCT e)    a node that groups by e too: a deleted extreme is answered from it
+    root        fact ⋈ dimensions                    a node over the fact alone that groups by the foreign keys
+
+With a root a change of a dimension needs no fact: γ(root ⋈ Δstores) is what it does to a table. None is made where a
+table that is there already serves, or where the core is stored.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from viewkeeper.sql.expressions import Expression
+from viewkeeper.summary.defined import Defined
+from viewkeeper.summary.derivation import derive
+from viewkeeper.summary.measures import Measure
+from viewkeeper.summary.node import Extreme, Node
+from viewkeeper.summary.star import FACT
+
+HIDDEN = "_vk_node_"
+
+
+TABLE = -1
+"""the part of a root that is the table itself"""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a hidden node is to the table that it was made for: the node of an extreme, by number, or its root."""
+
+    extreme: int | None = None
+    root_of: tuple[int, ...] = ()
+    """the table (-1) and its extremes that the root was made for"""
+
+
+@dataclass(frozen=True)
+class WithHidden:
+    """A table with its extremes attached to nodes, and the hidden nodes that are not there yet."""
+
+    node: Node
+    hidden: tuple[tuple[Node, Part], ...]
+
+
+def with_hidden(defined: Defined, others: Iterable[Node], *, core_readable: bool, recompute: bool) -> WithHidden:
+    """What a table needs beside the nodes that are stored already."""
+    node, others = defined.node, [other for other in others if other.stored]
+    made: dict[int, Node] = {}
+    attached = []
+    for number, (column, function, value) in enumerate(defined.extremes):
+        recomputed = recompute and function != "distinct"
+        same = next((n for n, one in made.items() if one.stored != recomputed and value in one.groups), None)
+        there = made[same] if same is not None else None if recomputed else _grouping_by(node, value, others)
+        if there is None:
+            there = made[number] = extreme_node(defined, number, stored=not recomputed)
+        attached.append(Extreme(column, function, value, there.name, recomputed))
+    whole = replace(node, extremes=tuple(attached))
+    hidden = [(one, Part(number)) for number, one in made.items()]
+    rootless = {n: one for n, one in {TABLE: whole, **made}.items() if one.dimensions and not _has_root(one, others)}
+    if rootless and not core_readable:
+        hidden.insert(0, (root_of(f"{HIDDEN}{node.name}_root", list(rootless.values())), Part(root_of=tuple(rootless))))
+    return WithHidden(whole, tuple(hidden))
+
+
+def remade(defined: Defined, part: Part) -> Node:
+    """A hidden node again, from the table that it was made for."""
+    if part.extreme is not None:
+        return extreme_node(defined, part.extreme)
+    parts = [defined.node if n == TABLE else extreme_node(defined, n) for n in part.root_of]
+    return root_of(f"{HIDDEN}{defined.node.name}_root", parts)
+
+
+def _grouping_by(node: Node, value: Expression, others: Iterable[Node]) -> Node | None:
+    """A node with the same rows, grouped by the same and the value."""
+    wanted = frozenset(node.groups) | {value}
+    for other in others:
+        same = other.fact == node.fact and other.paths == node.paths and other.where == node.where
+        if same and other.same_groups(wanted) and other.name != node.name:
+            return other
+    return None
+
+
+def extreme_node(defined: Defined, number: int, *, stored: bool = True) -> Node:
+    """The node behind an extreme: the groups of the table, and the value."""
+    node, value = defined.node, defined.extremes[number][2]
+    return Node(
+        f"{HIDDEN}{node.name}_{number}",
+        node.fact,
+        node.dimensions,
+        node.where,
+        {**node.groups, value: "_vk_value"},
+        {},
+        hidden=True,
+        stored=stored,
+    )
+
+
+def _has_root(node: Node, others: Iterable[Node]) -> bool:
+    return any(derive(node, other) is not None for other in others if other.stored and other.name != node.name)
+
+
+def root_of(name: str, nodes: Sequence[Node]) -> Node:
+    """The smallest table over the fact alone that all of these can be derived from."""
+    groups: list[Expression] = []
+    measures: list[Measure] = []
+    where = frozenset.intersection(*(_of_fact(node.where) for node in nodes))
+    for node in nodes:
+        for expression in (*node.groups, *sorted(node.where - where, key=str)):
+            groups += _fact_parts(expression)
+        for dimension in node.dimensions:
+            groups += [
+                Expression.column(column, _type_of_key(dimension.relation.types, dimension.relation.columns, key))
+                for column, key in dimension.on
+                if column.startswith(f"{FACT}.")
+            ]
+        for measure in node.measures:
+            if _of_fact({measure.expression}):
+                measures.append(measure)
+            else:
+                groups += _fact_parts(measure.expression)
+    columns = {expression: f"g{index}" for index, expression in enumerate(dict.fromkeys(groups))}
+    # A measure over the groups follows from them.
+    stored = [one for one in dict.fromkeys(measures) if one.expression not in columns]
+    return Node(name, nodes[0].fact, (), where, columns, {one: f"m{i}" for i, one in enumerate(stored)}, hidden=True)
+
+
+def _fact_parts(expression: Expression) -> list[Expression]:
+    """What is needed of the fact: the whole expression, or the columns of the fact in it."""
+    if _of_fact({expression}):
+        return [expression] if expression.columns else []
+    types = dict(expression.column_types)
+    return [Expression.column(name, types[name]) for name in sorted(types) if name.startswith(f"{FACT}.")]
+
+
+def _of_fact(expressions: Iterable[Expression]) -> frozenset[Expression]:
+    return frozenset(one for one in expressions if all(column.startswith(f"{FACT}.") for column in one.columns))
+
+
+def _type_of_key(types: Sequence[str], columns: Sequence[str], key: str) -> str:
+    return types[columns.index(key)]

@@ -1,0 +1,203 @@
+"""The SQL of the lattice: of summary-deltas, of whole tables, of the changes that dimensions make.
+
+    sd_v  =  γ ( sd_p ⋈ D_old )                                   an edge without a dimension that changed
+    sd_v  =  γ ( sd_p ⋈ D_old  ⊎  p_new ⋈ ΔD )                    with one; telescoped if there are several:
+             sd_p ⋈ D1_old ⋈ D2_old  ⊎  p_new ⋈ ΔD1 ⋈ D2_old  ⊎  p_new ⋈ D1_new ⋈ ΔD2
+
+What `explain` shows is what Spark runs, under other names of tables. All summary-deltas are one statement.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from viewkeeper.sql.type_families import MAX_PRECISION, Family, parse_type, sql_type
+from viewkeeper.summary.derivation import ABOVE, ALSO, Derivation
+from viewkeeper.summary.measures import Measure
+from viewkeeper.summary.node import Node
+
+WEIGHT = "_vk_weight"
+
+
+@dataclass(frozen=True)
+class Names:
+    """The tables of a statement. Each dimension by its path: as it was, as it is, and its change, if it changed."""
+
+    deltas: Mapping[str, str]
+    """the summary-delta of each node, and the changes of the fact"""
+    now: Mapping[str, str] = field(default_factory=dict)
+    """each node as it will be, and the fact as it is: needed above joins with dimensions that changed"""
+    stored: Mapping[str, str] = field(default_factory=dict)
+    """each such node as it is stored"""
+    old: Mapping[str, str] = field(default_factory=dict)
+    new: Mapping[str, str] = field(default_factory=dict)
+    changed: Mapping[str, str] = field(default_factory=dict)
+
+
+def summary_delta(edge: Derivation, names: Names) -> str:
+    """The statement of one summary-delta."""
+    paths = [dimension.path for dimension in edge.joins]
+    terms = [_term(edge, names.deltas[edge.above.name], [(names.old[path], False) for path in paths])]
+    for place, path in enumerate(paths):
+        if path in names.changed:
+            dimensions = [
+                *((names.new[earlier], False) for earlier in paths[:place]),
+                (names.changed[path], True),
+                *((names.old[later], False) for later in paths[place + 1 :]),
+            ]
+            terms.append(_term(edge, names.now[edge.above.name], dimensions))
+    return terms[0] if len(terms) == 1 else added_up(edge.below, "\nUNION ALL\n".join(terms))
+
+
+def whole_table(edge: Derivation, above: str, dimensions: Mapping[str, str]) -> str:
+    """The statement of a whole table, from the whole of what is above it."""
+    return _term(edge, above, [(dimensions[dimension.path], False) for dimension in edge.joins])
+
+
+def added_up(node: Node, rows: str) -> str:
+    """Rows of a node's columns, one for each group."""
+    sums = [f"{_total(quoted(node.count))} AS {quoted(node.count)}"]
+    sums += [f"{_sum(m, quoted(column))} AS {quoted(column)}" for m, column in node.measures.items()]
+    groups = [quoted(column) for column in node.groups.values()]
+    by = f"\nGROUP BY {', '.join(groups)}" if groups else ""
+    return f"SELECT {', '.join([*groups, *sums])}\nFROM (\n{indented(rows)}\n){by}"
+
+
+def lattice_statement(edges: Sequence[Derivation], names: Names) -> str:
+    """All summary-deltas in one statement: each row tells its table by number, and has it as a struct."""
+    parts = []
+    for edge in edges:
+        node = edge.below
+        parts.append(f"{names.deltas[node.name]} AS (\n{indented(summary_delta(edge, names))}\n)")
+        if node.name in names.stored:
+            kept = [column for column in node.columns if not column.startswith(ALSO)]
+            both = union_of([names.stored[node.name], names.deltas[node.name]], kept)
+            parts.append(f"{names.now[node.name]} AS (\n{indented(both)}\n)")
+    return "WITH " + ",\n".join(parts) + "\n" + tagged([names.deltas[edge.below.name] for edge in edges])
+
+
+def union_of(tables: Sequence[str], columns: Sequence[str]) -> str:
+    """The rows of several tables with these columns."""
+    listed = ", ".join(map(quoted, columns))
+    return "\nUNION ALL\n".join(f"SELECT {listed} FROM {table}" for table in tables)
+
+
+def with_extremes(node: Node, linear: str, behind: Mapping[str, str], nodes: Mapping[str, Node]) -> str:
+    """The statement of a whole table with MIN, MAX and COUNT(DISTINCT), from the nodes behind them."""
+    items = [f"t.{quoted(column)}" for column in node.columns]
+    text = f"\nFROM {linear} AS t"
+    for place, name in enumerate(dict.fromkeys(extreme.node for extreme in node.extremes)):
+        other = nodes[name]
+        keys = [other.groups[group] for group in node.groups]
+        mine = [extreme for extreme in node.extremes if extreme.node == name]
+        values = [f"{aggregate(e.function, quoted(other.groups[e.value]))} AS {quoted(e.column)}" for e in mine]
+        by = f" GROUP BY {', '.join(map(quoted, keys))}" if keys else ""
+        grouped = f"SELECT {', '.join([*map(quoted, keys), *values])} FROM {behind[name]}{by}"
+        text += f"\nJOIN ({grouped}) AS e{place} ON {_same(node, other, 't', f'e{place}')}"
+        items += [f"e{place}.{quoted(extreme.column)}" for extreme in mine]
+    return f"SELECT {', '.join(items)}{text}"
+
+
+def extremes_of_groups(node: Node, behind: Mapping[str, str], nodes: Mapping[str, Node], wanted: str) -> str:
+    """The statement of MIN and MAX for some groups, from the whole nodes behind them, given as statements."""
+    tables = {
+        name: "(\nSELECT x.* FROM (\n"
+        + indented(behind[name])
+        + f"\n) AS x LEFT SEMI JOIN {wanted} AS k ON {_same(node, nodes[name], 'k', 'x')}\n"
+        + f"WHERE x.{quoted(nodes[name].count)} > 0\n)"
+        for name in dict.fromkeys(extreme.node for extreme in node.extremes if extreme.recomputed)
+    }
+    mine = replace(node, extremes=tuple(extreme for extreme in node.extremes if extreme.recomputed), measures={})
+    keys = ", ".join(f"{quoted(key)}" for key in node.keys)
+    listed = f"(SELECT {keys}{', ' if keys else ''}1L AS {quoted(node.count)} FROM {wanted})"
+    return with_extremes(mine, listed, tables, nodes)
+
+
+def _same(node: Node, behind: Node, own: str, other: str) -> str:
+    """The groups of a table, equal in a node that groups by more."""
+    pairs = [(node.groups[group], behind.groups[group]) for group in node.groups]
+    return " AND ".join(f"{own}.{quoted(a)} <=> {other}.{quoted(b)}" for a, b in pairs) or "TRUE"
+
+
+def aggregate(function: str, value: str) -> str:
+    """MIN, MAX or COUNT(DISTINCT) as Spark has them."""
+    return f"COUNT(DISTINCT {value})" if function == "distinct" else f"{function.upper()}({value})"
+
+
+def tagged(tables: Sequence[str]) -> str:
+    """The rows of several tables as one: `node` has the number of the table, the column of that number the row."""
+    selects = [
+        f"SELECT {place} AS node, "
+        + ", ".join(f"{'struct(*)' if other == place else 'NULL'} AS t{other}" for other in range(len(tables)))
+        + f" FROM {table}"
+        for place, table in enumerate(tables)
+    ]
+    return "\nUNION ALL\n".join(selects)
+
+
+def _term(edge: Derivation, above: str, dimensions: Sequence[tuple[str, bool]]) -> str:
+    """SELECT ... FROM above JOIN dimensions GROUP BY ...; a dimension that is a change has weights."""
+    node = edge.below
+    signs = [f"d{place}.{WEIGHT}" for place, (_, signed) in enumerate(dimensions) if signed]
+    weight = " * ".join([f"{ABOVE}.{quoted(edge.above.count)}", *signs])
+    items = [f"{sql} AS {quoted(node.groups[group])}" for group, sql in edge.groups.items()]
+    items.append(f"{_total(weight)} AS {quoted(node.count)}")
+    for measure, column in node.measures.items():
+        if measure in edge.summed:
+            value = f"{ABOVE}.{quoted(edge.summed[measure])}"
+            summed = _sum(measure, times(value, sum_type(measure), " * ".join(signs)) if signs else value)
+        elif measure.kind == "count":
+            summed = _total(f"IF({edge.computed[measure]} IS NULL, 0, {weight})")
+        else:
+            value = edge.computed[measure]
+            summed = _sum(measure, times(value, sum_type(measure), weight))
+        items.append(f"{summed} AS {quoted(column)}")
+    text = f"SELECT {', '.join(items)}\nFROM {above} AS {ABOVE}"
+    for place, ((table, _), on) in enumerate(zip(dimensions, edge.on, strict=True)):
+        conditions = " AND ".join(f"{sql} = d{place}.{quoted(key)}" for sql, key in on)
+        text += f"\nJOIN {table} AS d{place} ON {conditions}"
+    if edge.where:
+        text += "\nWHERE " + " AND ".join(f"({condition})" for condition in edge.where)
+    if edge.groups:
+        text += f"\nGROUP BY {', '.join(edge.groups.values())}"
+    return text
+
+
+def _sum(measure: Measure, value: str) -> str:
+    return f"CAST(SUM({value}) AS {sum_type(measure)})" if measure.kind == "sum" else _total(value)
+
+
+def _total(value: str) -> str:
+    # Without groups there is a row even if there is nothing to add up.
+    return f"CAST(COALESCE(SUM({value}), 0) AS BIGINT)"
+
+
+def sum_type(measure: Measure) -> str:
+    """The type that a measure is stored in: Spark's type of its sum."""
+    if measure.kind == "count":
+        return "BIGINT"
+    known = sql_type(parse_type(measure.expression.type))
+    if known.family is Family.DECIMAL:
+        return f"DECIMAL({min(known.precision + 10, MAX_PRECISION)}, {known.scale})"
+    return "BIGINT" if known.family is Family.INTEGER else "DOUBLE"
+
+
+def times(value: str, type: str, weight: str) -> str:
+    """value · weight, without losing a digit of a DECIMAL."""
+    known = sql_type(parse_type(type))
+    if known.family is not Family.DECIMAL:
+        return f"CAST({value} AS {type}) * ({weight})"
+    # Spark gives a product the digits of both, and drops some if they are more than 38. Most weights are 1 or -1.
+    room = MAX_PRECISION - 1 - known.precision
+    factor = f"CAST({weight} AS DECIMAL({room}, 0))" if room >= 1 else f"({weight})"
+    value = f"CAST({value} AS {type})"
+    return f"CASE ({weight}) WHEN 1 THEN {value} WHEN -1 THEN -{value} ELSE CAST({value} * {factor} AS {type}) END"
+
+
+def quoted(name: str) -> str:
+    """A name as Spark SQL takes it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def indented(text: str) -> str:
+    """Two blanks further in."""
+    return "\n".join(f"  {line}" for line in text.splitlines())

@@ -1,0 +1,130 @@
+"""The rows of stored tables, where the refresh looks them up: on the driver while they are few, else in Spark.
+
+A table that was looked at is remembered, with its version: the refresh after it finds it as it left it.
+"""
+
+from collections import OrderedDict
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewkeeper.summary.content import ArrowContent, Content
+from viewkeeper.warehouse.catalog import Definition, Layout, find
+from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
+from viewkeeper.warehouse.parquet_files import read_table
+from viewkeeper.warehouse.record import Record
+from viewkeeper.warehouse.snapshot import Files, Snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MOST_ON_DRIVER = 5_000_000
+"""Rows of a table that are looked up on the driver."""
+MOST_REMEMBERED = 2_000_000_000
+"""Bytes of tables that are remembered."""
+SMALL = 100_000
+"""Rows of a dimension that Spark gets from the driver, without reading files."""
+
+
+class Contents:
+    """The stored tables of one warehouse, by name and version."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._remembered: OrderedDict[tuple[str, int, int], ArrowContent] = OrderedDict()
+        self._frames: dict[str, tuple[tuple[str, int, int], DataFrame]] = {}
+
+    def content(self, view: Definition, record: Record) -> Content:
+        """The rows of a table at a commit."""
+        if record.tables[view.name].rows > MOST_ON_DRIVER:
+            return SparkContent(self._frame_of_files(view, record), record.tables[view.name].rows)
+        return self._on_driver(view, record)
+
+    def _on_driver(self, view: Definition, record: Record) -> ArrowContent:
+        key = _key(view, record)
+        known = self._remembered.get(key)
+        if known is None:
+            known = ArrowContent(read_rows(self._files, view, record))
+            self.remember(view, record, known)
+        self._remembered.move_to_end(key)
+        return known
+
+    def remember(self, view: Definition, record: Record, content: ArrowContent) -> None:
+        """Keep the rows of a table at a commit, and those of no other commit."""
+        for other in [key for key in self._remembered if key[:2] == (view.folder, view.created)]:
+            del self._remembered[other]
+        self._remembered[_key(view, record)] = content
+        while (
+            sum(one.table.nbytes for one in self._remembered.values()) > MOST_REMEMBERED and len(self._remembered) > 1
+        ):
+            self._remembered.popitem(last=False)
+
+    def frame(self, name: str, record: Record) -> "DataFrame":
+        """A stored table as a frame: from the driver if it is small."""
+        view = find(self._files.catalogs.read(record.catalog), name)
+        if record.tables[name].rows > SMALL:
+            return self._frame_of_files(view, record)
+        key = _key(view, record)
+        known = self._frames.get(name)
+        if known is None or known[0] != key:
+            table = self._on_driver(view, record).table
+            known = self._frames[name] = key, frame_of_table(self._files.spark(), table)
+        return known[1]
+
+    def _frame_of_files(self, view: Definition, record: Record) -> "DataFrame":
+        return Snapshot(self._files, record).with_hidden(view.name).bag()
+
+
+def _key(view: Definition, record: Record) -> tuple[str, int, int]:
+    return view.folder, view.created, record.tables[view.name].version
+
+
+def frame_of_table(spark: "SparkSession", table: pa.Table) -> "DataFrame":
+    """The rows of an Arrow table as a frame."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return spark.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
+
+
+def read_rows(files: Files, view: Definition, record: Record) -> pa.Table:
+    """All rows of a table on the driver, each as often as it is there."""
+    listed = files.tables.files(view, record.tables[view.name])
+    plain = arrow_schema(view.columns, signed=False)
+    if view.layout is Layout.REWRITTEN:
+        return pa.concat_tables(
+            [plain.empty_table(), *(read_table(files.store, view.folder, f, plain) for f in listed)]
+        )
+    weighted = plain.append(pa.field(WEIGHT, pa.int64()))
+    signed = [read_table(files.store, view.folder, file, weighted, weighted.names) for file in listed]
+    rows = pa.concat_tables([weighted.empty_table(), *signed])
+    if any(file.is_delta for file in listed) or pc.max(rows[WEIGHT]).as_py() not in (None, 1):
+        rows = rows.group_by(view.names, use_threads=False).aggregate([(WEIGHT, "sum")])
+        rows = rows.rename_columns([*view.names, WEIGHT])
+        rows = rows.filter(pc.not_equal(rows[WEIGHT], 0))
+    counts = rows[WEIGHT].combine_chunks()
+    rows = rows.select(view.names).cast(plain)
+    if pc.max(counts).as_py() in (None, 1):
+        return rows
+    repeated = [place for place, count in enumerate(counts.to_pylist()) for _ in range(count)]
+    return rows.take(pa.array(repeated, pa.int64()))
+
+
+class SparkContent:
+    """Rows that are too many for the driver: what is asked for is found by a job."""
+
+    def __init__(self, frame: "DataFrame", rows: int) -> None:
+        self._frame = frame
+        self.rows = rows
+
+    def matching(self, columns: tuple[str, ...], values: pa.Table) -> pa.Table:
+        from pyspark.sql import functions as F
+
+        if not columns:
+            return self._frame.toArrow() if values.num_rows else self._frame.limit(0).toArrow()
+        wanted = frame_of_table(self._frame.sparkSession, values.select(columns)).alias("wanted")
+        stored = self._frame.alias("stored")
+        same = [F.col(f"stored.`{name}`").eqNullSafe(F.col(f"wanted.`{name}`")) for name in columns]
+        return stored.join(F.broadcast(wanted), reduce(and_, same), "left_semi").toArrow()

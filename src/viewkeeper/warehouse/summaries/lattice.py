@@ -1,0 +1,205 @@
+"""The summary tables over one fact that are refreshed together, as the catalog has them.
+
+    core group                                       lattice group
+    feed       the changes of the fact        ──▶    tables, seen and hidden
+    copies     the dimensions                        one state per refresh
+
+Feed and copies are maintained as any view over one relation, so the core group has one order of states and one vector.
+The tables have states of their own: each shows the core at one of its vectors. A fact or dimension that is itself a
+view needs no feed and no copy.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from viewkeeper.levels import Level
+from viewkeeper.sql.parse import parse_definition
+from viewkeeper.sql.refresh_mode import Refresh, RefreshMode, refresh_of
+from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.summary_view import Family, SummaryView
+from viewkeeper.summary.defined import Defined, defined
+from viewkeeper.summary.derivation import Determined
+from viewkeeper.summary.hidden_nodes import Part, extreme_node, remade
+from viewkeeper.summary.node import Extreme, Node
+from viewkeeper.summary.plan import Lineage, changes_of
+from viewkeeper.warehouse.catalog import Catalog, Definition
+from viewkeeper.warehouse.columns import WEIGHT
+
+SUMMARY = "summary"
+"""the property of a definition that makes it a table of a lattice"""
+CHANGE = "_vk_change"
+"""in a table of deferred changes: how often a row was inserted, or deleted"""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Where a lattice gets its facts and dimensions from; the same in the properties of each of its tables."""
+
+    core: str
+    """the group"""
+    feed: str
+    """the view whose changes are those of the fact"""
+    fact: str
+    """the relation"""
+    readable: bool
+    """whether the feed is stored, and not only passed on"""
+    copies: Mapping[str, str] = field(default_factory=dict)
+    """the view that holds each dimension, by relation"""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "core": self.core,
+            "feed": self.feed,
+            "fact": self.fact,
+            "readable": self.readable,
+            "copies": dict(self.copies),
+        }
+
+
+@dataclass(frozen=True)
+class Table:
+    """One stored table of a lattice."""
+
+    definition: Definition
+    node: Node
+    defined: Defined
+    """what it was made for"""
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """The tables that are refreshed together."""
+
+    name: str
+    facts: Facts
+    fact: Relation
+    refresh: Refresh
+    level: Level
+    tables: Mapping[str, Table]
+    virtual: Mapping[str, Node] = field(default_factory=dict)
+    """nodes that have a summary-delta and are not stored"""
+    determined: Determined | None = None
+
+    @property
+    def deferred(self) -> bool:
+        return self.refresh.mode is not RefreshMode.CONTINUOUS
+
+    @cached_property
+    def nodes(self) -> dict[str, Node]:
+        return {**{name: table.node for name, table in self.tables.items()}, **self.virtual}
+
+    @cached_property
+    def lineage(self) -> Lineage:
+        """All ways to derive its nodes."""
+        return Lineage(
+            list(self.nodes.values()),
+            changes_of(self.fact, WEIGHT),
+            core_readable=self.facts.readable,
+            determined=self.determined,
+        )
+
+    @cached_property
+    def paths(self) -> dict[str, str]:
+        """The view that holds each dimension, by path."""
+        copies = self.facts.copies
+        return {d.path: copies[d.relation.name] for node in self.nodes.values() for d in node.dimensions}
+
+    @property
+    def visible(self) -> dict[str, Table]:
+        return {name: table for name, table in self.tables.items() if not table.node.hidden}
+
+    def log(self, view: str) -> str:
+        """The table of the deferred changes of the feed, or of a dimension."""
+        return f"_vk_log_{slug(self.name)}_{slug(view)}"
+
+    def pending(self, table: str) -> str:
+        """The table of a summary-delta that waits for the refresh."""
+        return f"_vk_delta_{slug(table)}"
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """The views that its changes come from."""
+        return tuple(dict.fromkeys([self.facts.feed, *self.facts.copies.values()]))
+
+
+def slug(name: str) -> str:
+    """A name as a part of another."""
+    return re.sub(r"\W", "_", name)
+
+
+def lattices_of(
+    catalog: Catalog, relations: Mapping[str, Relation], determined: Callable[[Facts], Determined | None]
+) -> dict[str, Lattice]:
+    """The lattices of a warehouse, by the name of their group."""
+    found: dict[str, list[Table]] = {}
+    for definition in sorted(catalog.values(), key=lambda one: (one.created, one.name)):
+        if SUMMARY in definition.properties:
+            found.setdefault(definition.group, []).append(table_of(definition, relations))
+    return {name: _lattice(name, tables, determined) for name, tables in found.items()}
+
+
+def table_of(definition: Definition, relations: Mapping[str, Relation]) -> Table:
+    """The table that a definition stands for."""
+    told = definition.properties[SUMMARY]
+    made = defined_by(told, relations)
+    if "part" in told:
+        part = Part(told["part"]["extreme"], tuple(told["part"]["root_of"]))
+        node = remade(made, part)
+        if node.name != definition.name:
+            node = replace(node, name=definition.name)
+        return Table(definition, node, made)
+    recompute = told["recompute"]
+    extremes = tuple(
+        Extreme(column, function, value, told["extremes"][column], recompute and function != "distinct")
+        for column, function, value in made.extremes
+    )
+    return Table(definition, replace(made.node, extremes=extremes), made)
+
+
+def defined_by(told: Mapping[str, Any], relations: Mapping[str, Relation]) -> Defined:
+    """The summary that was defined by the SQL in a table's properties."""
+    view = view_of(told["sql"], told.get("member"), relations)
+    return defined(view, recompute=told["recompute"])
+
+
+def view_of(sql: str, member: int | None, relations: Mapping[str, Relation]) -> SummaryView:
+    """The summary, or one of the family, that SQL defines."""
+    parsed = parse_definition(sql, relations)
+    view = parsed.members[member or 0].view if isinstance(parsed, Family) else parsed
+    assert isinstance(view, SummaryView)
+    return view
+
+
+def _lattice(name: str, tables: list[Table], determined: Callable[[Facts], Determined | None]) -> Lattice:
+    facts = Facts(**tables[-1].definition.properties[SUMMARY]["facts"])
+    # A table that was added later may have brought dimensions that the first ones do not know.
+    copies: dict[str, str] = {}
+    for table in tables:
+        copies |= table.definition.properties[SUMMARY]["facts"]["copies"]
+    facts = replace(facts, copies=copies)
+    virtual = {
+        extreme.node: extreme_node(table.defined, number, stored=False)
+        for table in tables
+        if not table.node.hidden
+        for number, extreme in enumerate(table.node.extremes)
+        if extreme.recomputed and extreme.node.endswith(f"_{number}")
+    }
+    properties = tables[0].defined.view.properties
+    complete = dict(properties).get("consistency") == "complete"
+    return Lattice(
+        name,
+        facts,
+        tables[0].defined.star.fact,
+        refresh_of(properties),
+        Level.COMPLETE if complete else Level.STRONG,
+        {table.name: table for table in tables},
+        virtual,
+        determined(facts),
+    )

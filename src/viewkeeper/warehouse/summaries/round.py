@@ -1,0 +1,275 @@
+"""One round of a lattice: changes come, summary-deltas are computed from them, and the tables are refreshed.
+
+    propagate    changes of fact and dimensions    ⟶  a summary-delta for each node      (one Spark job)
+    refresh      tables, summary-deltas            ⟶  the rows that go and the rows that come, for each table
+
+Neither writes anything: what becomes of it is the business of a commit.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewkeeper.clock import monotonic
+from viewkeeper.summary.content import ArrowContent
+from viewkeeper.summary.node import Node, recomputed_columns, rest_column, shape_of
+from viewkeeper.summary.plan import CHANGES, Plan
+from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
+from viewkeeper.warehouse.record import Record
+from viewkeeper.warehouse.snapshot import Files
+from viewkeeper.warehouse.summaries.contents import Contents, frame_of_table
+from viewkeeper.warehouse.summaries.lattice import Lattice
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from viewkeeper.summary.propagate import Inputs
+    from viewkeeper.summary.refresh import Refreshed
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What has changed at the views that a lattice reads, as signed frames, with the number of their rows."""
+
+    frames: "Mapping[str, DataFrame]"
+    rows: Mapping[str, int]
+    applied: bool
+    """whether the stored views have these changes already"""
+
+    @property
+    def none(self) -> bool:
+        return not any(self.rows.values())
+
+
+@dataclass(frozen=True)
+class Propagated:
+    """Summary-deltas, and how they came about."""
+
+    deltas: Mapping[str, pa.Table]
+    plan: Plan
+    seconds: float
+    changes: int
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What a refresh does to each table: signed rows for the commit, and the content behind it."""
+
+    signed: Mapping[str, pa.Table]
+    contents: Mapping[str, ArrowContent]
+    refreshed: "Mapping[str, Refreshed]"
+    seconds: float
+    recomputed: int = 0
+
+
+@dataclass
+class Rounds:
+    """Computes rounds over the stored tables of a warehouse."""
+
+    files: Files
+    contents: Contents
+    pending: Mapping[str, pa.Table] = field(default_factory=dict)
+
+    # --- propagate ---
+
+    def propagate(
+        self,
+        lattice: Lattice,
+        record: Record,
+        changes: Changes,
+        expected: Any,
+        pending: "Mapping[str, DataFrame] | None" = None,
+    ) -> Propagated:
+        """The summary-deltas of some changes. `pending` are summary-deltas that no refresh has applied yet."""
+        from viewkeeper.summary.propagate import propagate
+
+        begin = monotonic()
+        plan = lattice.lineage.plan(expected)
+        deltas = propagate(self.files.spark(), plan, self._inputs(lattice, record, changes, pending or {}))
+        return Propagated(deltas, plan, monotonic() - begin, sum(changes.rows.values()))
+
+    def _inputs(
+        self, lattice: Lattice, record: Record, changes: Changes, pending: "Mapping[str, DataFrame]"
+    ) -> "Inputs":
+        from viewkeeper.summary.propagate import Inputs
+
+        old, new, changed = {}, {}, {}
+        for path, view in lattice.paths.items():
+            old[path], new[path] = self._dimension(lattice, view, record, changes)
+            if changes.rows.get(view):
+                changed[path] = changes.frames[view]
+
+        def now(name: str) -> "DataFrame":
+            return (
+                self.fact(lattice, record, changes) if name == CHANGES else self._node(lattice, name, record, pending)
+            )
+
+        fact = changes.frames.get(lattice.facts.feed)
+        if fact is None:
+            fact = self._no_change(lattice)
+        return Inputs(fact, now, old, new, changed)
+
+    def _no_change(self, lattice: Lattice) -> "DataFrame":
+        columns = tuple(zip(lattice.fact.columns, lattice.fact.types, strict=True))
+        schema = arrow_schema(columns, signed=False).append(pa.field(WEIGHT, pa.int64()))
+        return frame_of_table(self.files.spark(), schema.empty_table())
+
+    def _dimension(
+        self, lattice: Lattice, view: str, record: Record, changes: Changes
+    ) -> "tuple[DataFrame, DataFrame]":
+        """A dimension before and behind the changes."""
+        stored = self.contents.frame(view, record)
+        if not changes.rows.get(view):
+            return stored, stored
+        delta = changes.frames[view]
+        stored = stored.select(*[name for name in delta.columns if name != WEIGHT])
+        if changes.applied:
+            return added_up(stored, _negated(delta)), stored
+        return stored, added_up(stored, delta)
+
+    def fact(self, lattice: Lattice, record: Record, changes: Changes) -> "DataFrame":
+        """The stored fact behind the changes, with weights."""
+        from pyspark.sql import functions as F
+
+        columns = [F.col(f"`{name}`") for name in lattice.fact.columns]
+        stored = self.contents.frame(lattice.facts.feed, record).select(*columns, F.lit(1).cast("bigint").alias(WEIGHT))
+        delta = changes.frames.get(lattice.facts.feed)
+        if changes.applied or delta is None:
+            return stored
+        return stored.unionAll(delta.select(*columns, WEIGHT))
+
+    def _node(self, lattice: Lattice, name: str, record: Record, pending: "Mapping[str, DataFrame]") -> "DataFrame":
+        node = lattice.nodes[name]
+        frame = linear_part(node, self.contents.frame(name, record))
+        return frame.unionAll(pending[name].select(*frame.columns)) if name in pending else frame
+
+    # --- refresh ---
+
+    def refresh(
+        self, lattice: Lattice, record: Record, deltas: Mapping[str, pa.Table], changes: Changes | None = None
+    ) -> Applied:
+        """What the summary-deltas do to the tables; CorruptChange if they cannot be right."""
+        from viewkeeper.summary.refresh import refresh
+
+        begin = monotonic()
+        nodes = lattice.nodes
+        stored = [table for table in lattice.tables.values() if table.name in deltas]
+        whole = {table.name: _with_extremes(table.node, deltas, nodes) for table in stored}
+        contents = {table.name: self.contents.content(table.definition, record) for table in stored}
+        refreshed = refresh(
+            [shape_of(table.node, nodes) for table in stored],
+            contents,
+            whole,
+            recompute=lambda wanted: self._recomputed(lattice, record, changes, wanted),
+        )
+        signed, after = {}, {}
+        for table in stored:
+            one = refreshed[table.name]
+            content = contents[table.name]
+            if one.before.num_rows or one.after.num_rows:
+                signed[table.name] = _signed(table.definition.names, one.before, one.after)
+                if isinstance(content, ArrowContent):
+                    after[table.name] = content.replaced(one.before, one.after, table.node.keys)
+            elif isinstance(content, ArrowContent):
+                after[table.name] = content
+        return Applied(signed, after, refreshed, monotonic() - begin)
+
+    def _recomputed(
+        self, lattice: Lattice, record: Record, changes: Changes | None, wanted: Mapping[str, pa.Table]
+    ) -> dict[str, pa.Table]:
+        """MIN and MAX of some groups, from the stored core: one job for all tables."""
+        from viewkeeper.summary.propagate import TemporaryNames, apart
+        from viewkeeper.summary.statements import extremes_of_groups, tagged, whole_table
+
+        spark = self.files.spark()
+        changes = changes or Changes({}, {}, applied=True)
+        with TemporaryNames(spark) as temporary:
+            fact = temporary.name(self.fact(lattice, record, changes))
+            dimensions = {
+                path: temporary.name(self._dimension(lattice, view, record, changes)[1])
+                for path, view in lattice.paths.items()
+            }
+            behind = {name: whole_table(_from_changes(lattice, name), fact, dimensions) for name in lattice.virtual}
+            statements = [
+                extremes_of_groups(
+                    lattice.nodes[name],
+                    behind,
+                    lattice.nodes,
+                    temporary.name(frame_of_table(spark, keys)),
+                )
+                for name, keys in wanted.items()
+            ]
+            answer = spark.sql(tagged([f"({statement})" for statement in statements])).toArrow()
+        return dict(zip(wanted, apart(answer, len(wanted)), strict=True))
+
+
+def _from_changes(lattice: Lattice, name: str) -> Any:
+    return next(edge for edge in lattice.lineage.ways(name) if edge.above.name == CHANGES)
+
+
+def _with_extremes(node: Node, deltas: Mapping[str, pa.Table], nodes: Mapping[str, Node]) -> pa.Table:
+    """The summary-delta of a table, with the extremes of what was inserted and deleted where they are recomputed."""
+    delta = deltas[node.name].select(list(node.columns))
+    rows = [delta]
+    for extreme in node.extremes:
+        if not extreme.recomputed:
+            continue
+        behind = nodes[extreme.node]
+        changed = deltas[extreme.node]
+        value, count = changed[behind.groups[extreme.value]], changed[behind.count]
+        inserted, deleted = recomputed_columns(extreme.column)
+        nothing = pa.scalar(None, value.type)
+        rows.append(
+            pa.table(
+                {
+                    **{node.groups[group]: changed[behind.groups[group]] for group in node.groups},
+                    inserted: pc.if_else(pc.greater(count, 0), value, nothing),
+                    deleted: pc.if_else(pc.less(count, 0), value, nothing),
+                }
+            )
+        )
+    return pa.concat_tables(rows, promote_options="default")
+
+
+def _signed(names: Iterable[str], before: pa.Table, after: pa.Table) -> pa.Table:
+    """Rows that go and rows that come, as a change of the table."""
+    parts = [
+        rows.select(list(names)).append_column(WEIGHT, pa.repeat(pa.scalar(weight, pa.int64()), rows.num_rows))
+        for rows, weight in ((before, -1), (after, 1))
+        if rows.num_rows
+    ]
+    return pa.concat_tables(parts)
+
+
+def linear_part(node: Node, stored: "DataFrame") -> "DataFrame":
+    """The columns of a stored table that its summary-delta has; a sum of DOUBLE with its rest."""
+    from pyspark.sql import functions as F
+
+    floats = {column for measure, column in node.measures.items() if measure.floating}
+    return stored.select(
+        *(
+            (F.col(f"`{name}`") + F.coalesce(F.col(f"`{rest_column(name)}`"), F.lit(0.0))).alias(name)
+            if name in floats
+            else F.col(f"`{name}`")
+            for name in node.columns
+        )
+    )
+
+
+def added_up(stored: "DataFrame", delta: "DataFrame") -> "DataFrame":
+    """The rows of a keyed table behind a change."""
+    from pyspark.sql import functions as F
+
+    columns = [F.col(f"`{name}`") for name in stored.columns]
+    weighted = stored.select(*columns, F.lit(1).cast("bigint").alias(WEIGHT)).unionAll(delta.select(*columns, WEIGHT))
+    total = weighted.groupBy(*columns).agg(F.sum(WEIGHT).alias(WEIGHT))
+    return total.filter(F.col(WEIGHT) > 0).select(*columns)
+
+
+def _negated(delta: "DataFrame") -> "DataFrame":
+    from pyspark.sql import functions as F
+
+    return delta.withColumn(WEIGHT, -F.col(WEIGHT))
