@@ -151,7 +151,9 @@ class Retail:
 
     def _check(self, batch: int) -> None:
         if not 0 <= batch < self.batches:
-            raise ValueError(f"there is no batch {batch} of {self.batches}: the first is 0; or take more batches")
+            raise ValueError(
+                f"there is no batch {batch} of {self.batches}: count from 0, or make a Retail of more batches"
+            )
 
     def _scattered(self, count: int, batch: int, first_day: int) -> DataFrame:
         """Sales of all days but the first: these are permuted, and each batch has its own places."""
