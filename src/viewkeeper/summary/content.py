@@ -14,6 +14,8 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewkeeper.summary.grouping import one_nan
+
 MOST_CHUNKS = 16
 """Each refresh adds a chunk; with more than these they are copied into one."""
 
@@ -135,7 +137,7 @@ class ArrowContent:
         here: _Columns = {}
         there: _Columns = {}
         for place, name in enumerate(columns):
-            ours, theirs = _one_nan(self.table[name]), _one_nan(values[name].cast(self.table[name].type))
+            ours, theirs = one_nan(self.table[name]), one_nan(values[name].cast(self.table[name].type))
             if ours.null_count and theirs.null_count:
                 here[f"null {place}"], there[f"null {place}"] = pc.is_null(ours), pc.is_null(theirs)
                 filler = pa.scalar(0.0, ours.type) if pa.types.is_floating(ours.type) else self._range(name).least
@@ -148,9 +150,3 @@ class ArrowContent:
 
 
 _Columns = dict[str, pa.ChunkedArray]
-
-
-def _one_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if not pa.types.is_floating(column.type):
-        return column
-    return pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), column)

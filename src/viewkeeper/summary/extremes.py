@@ -1,0 +1,163 @@
+"""MIN, MAX and COUNT(DISTINCT e) of a table, from a hidden node that is grouped by e as well.
+
+    COUNT(DISTINCT e)   old + values that appeared - values that disappeared
+    MIN(e)              least(old, least that appeared), unless the old one disappeared and nothing undercuts it:
+                        then the least in the hidden node's rows of the group
+
+The refresh of the hidden node tells which (group, e) appeared and which disappeared. So its rows are read only for
+groups that lost their extreme, all of them at once, and never the base. A NULL counts in nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewkeeper.summary.content import Content
+from viewkeeper.summary.delta_join import DeltaJoin
+from viewkeeper.summary.grouping import by_group, numbered, one_nan, placed
+from viewkeeper.summary.node_shape import FromNode
+from viewkeeper.summary.ranking import Ends, Ranking
+from viewkeeper.summary.soundness import corrupt
+
+VALUE = "_vk_value"
+SIGN = "_vk_sign"
+"""+1 of what appeared, -1 of what disappeared"""
+
+
+@dataclass(frozen=True)
+class ValueChanges:
+    """Which values the groups of a table got and lost, as the hidden node tells.
+
+    The columns are the keys of the table, VALUE and SIGN.
+    """
+
+    rows: pa.Table
+    """the rows of the hidden node that appeared and disappeared"""
+    pairs: pa.Table
+    """the (group, e) that did: not the same if the hidden node is grouped by further columns"""
+    insert_only: bool
+
+
+def value_changes(hidden: DeltaJoin, content: Content, source: FromNode, keys: tuple[str, ...]) -> ValueChanges:
+    """What the join of a hidden node changes for a table that is derived from it; `content` is the node's, before."""
+    columns = (*source.keys, source.value)
+    signed = []
+    for sign, mask in ((1, hidden.appeared), (-1, hidden.disappeared)):
+        some = hidden.groups.filter(mask).select(columns)
+        signed.append(some.append_column(SIGN, pa.repeat(pa.scalar(sign, pa.int64()), some.num_rows)))
+    rows = pa.concat_tables(signed)
+    rows = rows.filter(pc.is_valid(rows[source.value]))
+    pairs = rows if set(columns) == set(hidden.shape.keys) else _pairs(rows, content, columns)
+    names = [*keys, VALUE, SIGN]
+    return ValueChanges(rows.rename_columns(names), pairs.rename_columns(names), hidden.insert_only)
+
+
+def _pairs(rows: pa.Table, content: Content, columns: tuple[str, ...]) -> pa.Table:
+    """The pairs that had no row and have one now, or the other way round."""
+    pairs, (row_pairs,) = numbered((rows,), columns)
+    stored = content.matching(columns, pairs)
+    _, (_, stored_pairs) = numbered((pairs, stored), columns)
+    one_each = pa.repeat(pa.scalar(1, pa.int64()), stored.num_rows)
+    before = by_group(stored_pairs, pairs.num_rows, {"rows": one_each}, "sum")["rows"].fill_null(0)
+    change = by_group(row_pairs, pairs.num_rows, {"rows": rows[SIGN]}, "sum")["rows"]
+    was, is_now = (pc.greater(count, 0).cast(pa.int64()) for count in (before, pc.add(before, change)))
+    pairs = pairs.append_column(SIGN, pc.subtract(is_now, was))
+    return pairs.filter(pc.not_equal(pairs[SIGN], 0))
+
+
+@dataclass(frozen=True)
+class Derived:
+    """The new values of derived columns, a value per group of the table, and for which groups rows were read."""
+
+    columns: Mapping[str, pa.Array]
+    looked_up: pa.Array
+
+
+def derive(
+    joined: DeltaJoin, changes: ValueChanges, row_groups: pa.Array, content: Content, columns: Sequence[FromNode]
+) -> Derived:
+    """The new values of all columns that are derived from the same values of the same hidden node.
+
+    `row_groups` are the numbers of the groups of `changes.rows`; `content` is the hidden node's, before its refresh.
+    """
+    pair_groups = row_groups
+    if changes.pairs is not changes.rows:
+        _, (_, pair_groups) = numbered((joined.groups, changes.pairs), joined.shape.keys)
+    signs, values = (changes.pairs[name].combine_chunks() for name in (SIGN, VALUE))
+    nothing = pa.scalar(None, values.type)
+    gained, lost = (pc.if_else(pc.equal(signs, sign), values, nothing) for sign in (1, -1))
+    new: dict[str, pa.Array] = {}
+    missing = pa.repeat(False, len(joined))
+    for each in columns:
+        if each.function == "distinct":
+            new[each.column] = _distinct(joined, each.column, pair_groups, signs)
+            continue
+        ends = Ends.of(each.function, joined.stored(each.column), pair_groups, gained, lost)
+        new[each.column] = ends.candidates
+        if not joined.insert_only:
+            missing = pc.or_(missing, pc.and_(ends.hit, pc.invert(ends.undercut)))
+    missing = pc.and_(missing, joined.stays)
+    if pc.any(missing).as_py():
+        functions = {each.column: each.function for each in columns if each.function != "distinct"}
+        for column, found in _looked_up(
+            joined, changes.rows, row_groups, content, columns[0], missing, functions
+        ).items():
+            new[column] = pc.if_else(missing, found.cast(new[column].type), new[column])
+    return Derived(new, missing)
+
+
+def _distinct(joined: DeltaJoin, column: str, numbers: pa.Array, signs: pa.Array) -> pa.Array:
+    change = by_group(numbers, len(joined), {column: signs}, "sum")[column].fill_null(0)
+    count = pc.add(joined.stored(column).cast(pa.int64()).fill_null(0), change)
+    below = pc.index(pc.less(count, 0), True).as_py()
+    if below >= 0:
+        what = f"{column} would be {count[below]}, below 0 (changed by {change[below]})"
+        corrupt(joined.shape, joined.groups, below, what)
+    return count
+
+
+def _looked_up(
+    joined: DeltaJoin,
+    changed: pa.Table,
+    changed_groups: pa.Array,
+    content: Content,
+    source: FromNode,
+    missing: pa.Array,
+    functions: Mapping[str, Literal["min", "max"]],
+) -> dict[str, pa.Array]:
+    """The extremes in the new rows of the hidden node, for the groups that miss theirs; NULL for the others.
+
+    The new rows are the stored ones, without what disappeared and with what appeared.
+    """
+    wanted = joined.groups.filter(missing)
+    if source.keys:
+        wanted = wanted.rename_columns(list(source.keys))
+    stored = content.matching(source.keys, wanted)
+    _, (_, stored_places) = numbered((wanted, stored), source.keys)
+    members = pc.indices_nonzero(missing).cast(pa.int64())
+    changed_places = placed(pa.arange(0, len(members)), members, len(joined)).take(changed_groups)
+    rows = pa.table(
+        {
+            "place": pa.concat_arrays([stored_places, changed_places]),
+            "value": pa.chunked_array(
+                [*stored[source.value].chunks, *changed[VALUE].cast(stored[source.value].type).chunks]
+            ),
+            "sign": pa.concat_arrays(
+                [pa.repeat(pa.scalar(1, pa.int64()), stored.num_rows), changed[SIGN].combine_chunks()]
+            ),
+        }
+    )
+    rows = rows.filter(pc.and_(pc.is_valid(rows["place"]), pc.is_valid(rows["value"])))
+    present = rows.set_column(1, "value", one_nan(rows["value"])).group_by(["place", "value"], use_threads=False)
+    left = present.aggregate([("sign", "sum")])
+    left = left.filter(pc.greater(left["sign_sum"], 0))
+    places, values = left["place"].combine_chunks(), left["value"].combine_chunks()
+    found = {}
+    for column, function in functions.items():
+        ranking = Ranking(function, values)
+        ranks = by_group(places, len(members), {column: ranking.ranks(values)}, "min")[column]
+        found[column] = placed(ranking.values(ranks), members, len(joined))
+    return found
