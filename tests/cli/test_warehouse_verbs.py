@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -121,6 +122,30 @@ def test_status_as_json(lake: Path) -> None:
     )
 
 
+def test_status_tells_of_families_and_hidden_tables(copied: Path) -> None:
+    before = json.loads(output("status", "-w", copied, "--json"))
+    with Warehouse.open(copied, create=False) as warehouse, warehouse.commit() as commit:
+        for name in ("by_city", "_vk_all"):
+            family = {"family": "cube", "padded": [["city", "`city`"], ["n", "`n`"]]}
+            commit.create(name, CITIES, rows=cities((("Ulm", 1), 2)), properties=family)
+        commit.create("_vk_node", CITIES, rows=cities((("Bonn", 1), 1)))
+    told = json.loads(output("status", "-w", copied, "--json"))
+    assert [view["view"] for view in told["views"]] == ["by_city", "cities", "orders"]
+    assert told["views"][1:] == before["views"]
+    assert [(view["view"], view["rows"], view["family"]) for view in told["hidden"]] == [
+        ("_vk_all", 2, "cube"),
+        ("_vk_node", 1, None),
+    ]
+    lines = output("status", "-w", copied).splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("family"))
+    assert lines[place].split() == ["family", "group", "tables", "state", "rows", "size"]
+    assert lines[place + 1].split()[:5] == ["cube", "main", "2", "3", "4"]
+    hidden = [line for line in lines if "hidden" in line]
+    assert len(hidden) == 1
+    assert re.fullmatch(r"2 hidden tables, \d+\.\d KiB", hidden[0])
+    assert not [line for line in lines if "_vk_" in line]
+
+
 def test_status_of_a_new_warehouse(tmp_path: Path) -> None:
     Warehouse.open(tmp_path / "new").close()
     assert "views      none yet" in output("status", "-w", tmp_path / "new")
@@ -140,6 +165,15 @@ def test_states(lake: Path) -> None:
     assert headings.split() == ["state", "rows", "commit", "time", "vector"]
     assert [line.split()[:3] for line in lines] == [["0", "1", "1"], ["1", "3", "2"], ["2", "3", "3"], ["3", "3", "4"]]
     assert [line.partition("UTC")[2].strip() for line in lines] == ["shop 0", "shop 1", "shop 2", "shop 3"]
+
+
+def test_states_of_a_family(copied: Path) -> None:
+    with Warehouse.open(copied, create=False) as warehouse, warehouse.commit() as commit:
+        for number, name in enumerate(("north", "south"), start=1):
+            rows = cities((("Ulm", 1), number))
+            commit.create(name, CITIES, rows=rows, properties={"family": "all", "padded": [["n", "`n`"]]})
+    _, line = output("states", "all", "-w", copied).splitlines()
+    assert line.split()[:3] == ["3", "3", "5"]
 
 
 def test_states_as_json_and_only_the_last(lake: Path) -> None:

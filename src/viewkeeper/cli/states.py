@@ -16,8 +16,9 @@ from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
 def states(view: str, path: str, last: int | None, as_json: bool) -> None:
     """List the states of VIEW that can be read, oldest first.
 
-    Each with the positions of the sources that it reflects, when it was committed, and how many rows the view has in
-    it, duplicates counted.
+    Each with the positions of the sources that it reflects, when it was committed, and how many rows are stored for it,
+    duplicates counted. VIEW may be the name of a family, the tables of a CUBE, ROLLUP or GROUPING SETS: then the states
+    that all of them have.
 
     \b
     Examples:

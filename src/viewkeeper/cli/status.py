@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 def status(path: str, as_json: bool) -> None:
     """Show what a warehouse holds: per view its last state, where the sources are in it, its size, and how it is kept.
 
-    "pending" counts the signed rows that were appended since the last compaction, and their files. Positions are shown
-    without leading zeros; --json has everything as it is stored. No source is contacted: while 'viewkeeper run' is at
-    work, what it said last is shown, with its age.
+    "rows" and "size" are of what is stored. "pending" counts the signed rows that were appended since the last
+    compaction, and their files. A family is the tables of a CUBE, ROLLUP or GROUPING SETS, which are read by one name.
+    Hidden tables are kept for the sake of the views; --json has each of them, and everything as it is stored: here
+    positions are shown without leading zeros. No source is contacted: while 'viewkeeper run' is at work, what it said
+    last is shown, with its age.
 
     \b
     Example:
@@ -39,18 +41,21 @@ def status(path: str, as_json: bool) -> None:
 
 
 def _show(found: "Status") -> None:
-    from viewkeeper.cli.tables import moment, show_table
+    from viewkeeper.cli.tables import counted, moment, show_table, size
 
     click.echo(f"warehouse  {found.path}")
     click.echo(f"commit     {found.commit}, made {moment(found.time)}; {found.commits} retained")
     click.echo(f"readers    {found.readers} pinned")
     if found.running is not None:
         click.echo(f"running    {_who(found.running)}")
-    if not found.views:
+    if not found.views and not found.hidden:
         click.echo("views      none yet")
-    else:
+    if found.views:
         click.echo()
         _show_views(found.views)
+    _show_families((*found.views, *found.hidden))
+    if found.hidden:
+        click.echo(f"\n{counted(len(found.hidden), 'hidden table')}, {size(sum(view.bytes for view in found.hidden))}")
     _show_kept(found.views)
     if found.sources:
         click.echo()
@@ -91,6 +96,30 @@ def _show_views(views: "tuple[ViewStatus, ...]") -> None:
     ]
     headings = ("view", "group", "layout", "state", "rows", "files", "size", "pending", "vector")
     show_table(headings, rows, right=(3, 4, 5, 6))
+
+
+def _show_families(views: "tuple[ViewStatus, ...]") -> None:
+    """What several tables are when they are read as one."""
+    from viewkeeper.cli.tables import show_table, size
+
+    families: dict[str, list[ViewStatus]] = {}
+    for view in views:
+        if view.family is not None:
+            families.setdefault(view.family, []).append(view)
+    if families:
+        click.echo()
+        rows = [
+            (
+                family,
+                members[0].group,
+                str(len(members)),
+                str(members[0].state),
+                str(sum(member.rows for member in members)),
+                size(sum(member.bytes for member in members)),
+            )
+            for family, members in sorted(families.items())
+        ]
+        show_table(("family", "group", "tables", "state", "rows", "size"), rows, right=range(2, 6))
 
 
 def _show_kept(views: "tuple[ViewStatus, ...]") -> None:

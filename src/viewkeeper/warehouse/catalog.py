@@ -23,6 +23,8 @@ LONGEST_FOLDER = 100
 """File systems allow some 255 bytes in a name."""
 SHOWN, HAVING = "shown", "having"
 """properties of a view whose readers see other columns than are stored, or not all rows"""
+FAMILY, PADDED = "family", "padded"
+"""properties of a view that is read together with others, as one: a part of a CUBE, a ROLLUP or GROUPING SETS"""
 
 
 class Layout(StrEnum):
@@ -77,6 +79,21 @@ class Definition:
     def shown_as_stored(self) -> bool:
         """Whether readers see exactly what is stored."""
         return self.expressions is None and self.having is None and self.shown == self
+
+    @property
+    def hidden(self) -> bool:
+        """Whether it is there for the sake of other views: readers get it by its exact name alone."""
+        return self.name.startswith(HIDDEN)
+
+    @property
+    def family(self) -> str | None:
+        """The name under which it is read together with others."""
+        return self.properties.get(FAMILY)
+
+    @property
+    def padded(self) -> tuple[tuple[str, str], ...]:
+        """Name and SQL over shown columns of each column of the family."""
+        return tuple((name, sql) for name, sql in self.properties.get(PADDED, ()))
 
 
 Catalog = Mapping[str, Definition]
@@ -147,19 +164,39 @@ def catalog_name(commit: int) -> str:
     return f"{CATALOG}/{commit:020d}.json"
 
 
+def families(catalog: Catalog) -> dict[str, tuple[Definition, ...]]:
+    """The members of each family, in the order in which they were created; all of a family are in one group."""
+    found: dict[str, tuple[Definition, ...]] = {}
+    for view in catalog.values():
+        if view.family is not None:
+            found[view.family] = (*found.get(view.family, ()), view)
+    return found
+
+
+def readable(catalog: Catalog) -> tuple[str, ...]:
+    """The names that readers know, sorted: of views that are not hidden, and of families."""
+    return tuple(sorted({name for name, view in catalog.items() if not view.hidden} | families(catalog).keys()))
+
+
 def find(catalog: Catalog, view: str) -> Definition:
     """The definition of a view; UnknownView with the names that there are."""
-    if view not in catalog:
-        known = ", ".join(sorted(catalog)) or "none yet"
-        raise UnknownView(f"the warehouse has no view {view!r}", f"it has: {known}")
-    return catalog[view]
+    if view in catalog:
+        return catalog[view]
+    known = readable(catalog)
+    if view in known:
+        members = [member.name for member in families(catalog)[view] if not member.hidden]
+        raise UnknownView(
+            f"{view!r} is several tables, and this is about one",
+            f"name one of them: {', '.join(sorted(members))}" if members else "read it, query it, or list its states",
+        )
+    raise UnknownView(f"the warehouse has no view {view!r}", f"it has: {', '.join(known) or 'none yet'}")
 
 
-def free_name(catalog: Iterable[str], view: str) -> str:
+def free_name(catalog: Catalog, view: str) -> str:
     """The name, if a new view may have it."""
     if not view or not view.strip():
         raise DefinitionError("a view needs a name", "such as big_orders")
-    if taken := [other for other in catalog if other.casefold() == view.casefold()]:
+    if taken := [other for other in (*catalog, *families(catalog)) if other.casefold() == view.casefold()]:
         raise DefinitionError(f"there is a view {taken[0]!r} already", "drop it first, or choose another name")
     return view
 

@@ -7,6 +7,9 @@ Compaction takes deltas out of the newest version of a table, so the walk goes b
 base of one has swallowed is among the deltas of the record before.
 """
 
+from collections.abc import Sequence
+from functools import reduce
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -14,25 +17,26 @@ from viewkeeper.warehouse.catalog import Definition, Layout
 from viewkeeper.warehouse.columns import STATE, WEIGHT
 from viewkeeper.warehouse.commit_log import HOME
 from viewkeeper.warehouse.delta_table import DataFile
+from viewkeeper.warehouse.reading import added_up, padded_rows, shown_rows
 from viewkeeper.warehouse.record import Record
-from viewkeeper.warehouse.signed_frames import quoted
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.spark_files import read_files
 
 
 def read_changes(files: Files, view: Definition, newest: Record, since: int, until: int) -> DataFrame:
-    """The signed rows of the states in (since, until], with their states."""
+    """The signed rows of the states in (since, until], with their states, as readers see them."""
     if view.layout is Layout.APPENDED:
         pieces = _appended(files, view, newest, since, until)
     else:
         pieces = [_within(_read(files, view, HOME, _change_files(files, view, newest, since, until)), since, until)]
-    total = pieces[0]
-    for piece in pieces[1:]:
-        total = total.unionAll(piece)
-    columns = [F.col(quoted(name)) for name in view.shown.names]
-    # A row that one state inserts and deletes has not changed.
-    net = total.groupBy(*columns, STATE).agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) != 0)
-    return net.select(*columns, WEIGHT, STATE)
+    total = reduce(lambda some, more: some.unionAll(more), pieces)
+    # A row that one state inserts and deletes has not changed; nor has one of which readers do not see what changed.
+    return added_up(shown_rows(total, view, WEIGHT, STATE), STATE)
+
+
+def family_changes(members: Sequence[DataFrame], views: Sequence[Definition]) -> DataFrame:
+    """The changes of a family, from those of its members."""
+    return added_up(padded_rows(members, views, WEIGHT, STATE), STATE)
 
 
 def _appended(files: Files, view: Definition, record: Record, since: int, until: int) -> list[DataFrame]:

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from viewkeeper.errors import UsageError
 from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.columns import arrow_schema
+from viewkeeper.warehouse.columns import arrow_schema, columns_of
 from viewkeeper.warehouse.delta_table import (
     ROWS,
     OpenTables,
@@ -43,7 +43,7 @@ def publish(view: Definition, rows: DataFrame, commit: int, path: Path) -> Path:
     version = newest_version(store, folder)
     written, _ = write_frame(store, folder, file_name(ROWS, commit), rows, {"rows": F.count(F.lit(1))})
     adds = [describe_file(store, folder, name)[1] for name in written]
-    schema = arrow_schema(view.columns, signed=False)
+    schema = arrow_schema(columns_of(rows.schema), signed=False)
     if version is None:
         create_table(store, folder, view.name, schema, adds, commit)
     else:

@@ -16,6 +16,7 @@ from sqlglot.optimizer.scope import traverse_scope
 
 from viewkeeper.clock import unique_id
 from viewkeeper.errors import SyntaxProblem, UnknownName, UsageError
+from viewkeeper.warehouse.columns import columns_of
 from viewkeeper.warehouse.linear import linear_form
 from viewkeeper.warehouse.signed_frames import quoted
 from viewkeeper.warehouse.spark_files import first_line
@@ -32,12 +33,13 @@ def run_query(snapshot: "Snapshot", start_spark: Callable[[], SparkSession], que
     used = [table for table in _tables(tree) if not table.db and table.name.casefold() in names]
     views = {table.name.casefold(): names[table.name.casefold()] for table in used}
     stored = {view: snapshot.stored(view) for view in set(views.values())}
+    bags = {view: one.bag() for view, one in stored.items()}
     temporary = {view: f"_vk_{unique_id()}" for view in stored}
     try:
         for view, name in temporary.items():
-            stored[view].bag().createTempView(name)
+            bags[view].createTempView(name)
         answer = _spark_sql(spark, _substituted(query, used, views, temporary), snapshot)
-        linear = linear_form(tree, snapshot.catalog[next(iter(stored))].shown.columns) if len(used) == 1 else None
+        linear = linear_form(tree, columns_of(next(iter(bags.values())).schema)) if len(used) == 1 else None
         if linear is None:
             return answer
         (view,) = stored

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Self
 
 from viewkeeper.errors import StateGone
 from viewkeeper.messages import Vector
-from viewkeeper.warehouse.catalog import Catalog, Catalogs, Definition, Layout, find
+from viewkeeper.warehouse.catalog import Catalog, Catalogs, Definition, Layout, families, find, readable
 from viewkeeper.warehouse.commit_log import CommitLog, state_gone
 from viewkeeper.warehouse.delta_table import DataFile
 from viewkeeper.warehouse.pins import Pin, pin
 from viewkeeper.warehouse.record import Record
-from viewkeeper.warehouse.states import State, states_of
+from viewkeeper.warehouse.states import State, common_states, states_of
 from viewkeeper.warehouse.store import LocalStore
 from viewkeeper.warehouse.tables import Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from viewkeeper.warehouse.reading import AppendedView, RewrittenView, StoredView
+    from viewkeeper.warehouse.reading import AppendedView, MemberView, RewrittenView, StoredView
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,10 @@ class Files:
 
 
 class Snapshot:
-    """The views as one commit has them; a context manager that keeps their files from being deleted."""
+    """The views as one commit has them; a context manager that keeps their files from being deleted.
+
+    The name of a family, such as the tables of a CUBE, stands for all its members, read as one view.
+    """
 
     def __init__(self, files: Files, record: Record, pin: Pin | None = None) -> None:
         self._files, self._record, self._pin = files, record, pin
@@ -70,19 +73,20 @@ class Snapshot:
 
     @property
     def views(self) -> tuple[str, ...]:
-        return tuple(sorted(self.catalog))
+        """The names that can be read: of views and of families, sorted; hidden views are left out."""
+        return readable(self.catalog)
 
     def vector(self, view: str) -> Vector:
         """The positions of the sources that the last state of a view reflects."""
-        return dict(self._record.groups[self._view(view).group].vector)
+        return dict(self._record.groups[self._members(view)[0].group].vector)
 
     def state(self, view: str) -> int:
         """The number of the last state of a view."""
-        return self._record.groups[self._view(view).group].last
+        return self._record.groups[self._members(view)[0].group].last
 
     def states(self, view: str) -> list[State]:
         """The states of a view that can be read, oldest first."""
-        return states_of(self._files.log, self._view(view), self._record)
+        return common_states([states_of(self._files.log, one, self._record) for one in self._members(view)])
 
     # --- reading ---
 
@@ -94,39 +98,28 @@ class Snapshot:
 
     def stored(self, view: str, state: int | None = None) -> "StoredView":
         """The same in any of its forms."""
-        from viewkeeper.warehouse.reading import ShownView
+        from viewkeeper.warehouse.reading import FamilyView
 
-        definition, stored = self._view(view), self.with_hidden(view, state)
-        return stored if definition.shown == definition else ShownView(stored, definition.shown)
+        if (members := families(self.catalog).get(view)) is not None:
+            return FamilyView([(self._shown(member, state, view), member) for member in members])
+        return self._shown(find(self.catalog, view), state, view)
 
     def with_hidden(self, view: str, state: int | None = None) -> "AppendedView | RewrittenView":
-        """The same with the columns that are stored and not shown."""
-        from viewkeeper.warehouse.reading import AppendedView, RewrittenView
-
-        if self._pin is not None:
-            self._pin.renew()
-        definition = self._view(view)
-        record, state = self._holding(definition, state)
-        table = record.tables[view]
-        files, spark, store = self._files, self._files.spark(), self._files.store
-        listed = files.tables.files(definition, table)
-        if definition.layout is Layout.APPENDED:
-            return AppendedView(spark, store, definition, listed, state, hashed=table.hashed)
-        later = (
-            [DataFile(table.changes, 0, 0)] if table.changes and state < record.groups[definition.group].last else []
-        )
-        return RewrittenView(spark, store, definition, listed, later, state)
+        """One view as it is stored, with the rows and columns that are not shown."""
+        return self._table(find(self.catalog, view), state, view)
 
     def changes(self, view: str, since: int, until: int | None = None) -> "DataFrame":
         """The signed rows of the states after `since`, up to `until` (by default the last)."""
-        from viewkeeper.warehouse.changes import read_changes
+        from viewkeeper.warehouse.changes import family_changes, read_changes
 
-        definition = self._view(view)
-        self._holding(definition, since)
-        newest, until = self._holding(definition, until)
-        if until < since:
-            raise StateGone(f"state {until} of {view} is before state {since}", "give the earlier one as 'since'")
-        return read_changes(self._files, definition, newest, since, until)
+        members, changes = self._members(view), []
+        for member in members:
+            self._holding(member, since, view)
+            newest, last = self._holding(member, until, view)
+            if last < since:
+                raise StateGone(f"state {last} of {view} is before state {since}", "give the earlier one as 'since'")
+            changes.append(read_changes(self._files, member, newest, since, last))
+        return family_changes(changes, members) if view in families(self.catalog) else changes[0]
 
     def sql(self, query: str) -> "DataFrame":
         """The answer of a Spark SQL query over the views, by their names."""
@@ -134,17 +127,38 @@ class Snapshot:
 
         return run_query(self, self._files.spark, query)
 
-    def _view(self, view: str) -> Definition:
-        return find(self.catalog, view)
+    def _members(self, view: str) -> tuple[Definition, ...]:
+        """The members of a family, or a view by itself."""
+        return families(self.catalog).get(view) or (find(self.catalog, view),)
 
-    def _holding(self, view: Definition, state: int | None) -> tuple[Record, int]:
-        """The record to read a state from, and its number."""
+    def _shown(self, view: Definition, state: int | None, asked: str) -> "MemberView":
+        from viewkeeper.warehouse.reading import ShownView
+
+        stored = self._table(view, state, asked)
+        return stored if view.shown_as_stored else ShownView(stored, view)
+
+    def _table(self, view: Definition, state: int | None, asked: str) -> "AppendedView | RewrittenView":
+        from viewkeeper.warehouse.reading import AppendedView, RewrittenView
+
+        if self._pin is not None:
+            self._pin.renew()
+        record, state = self._holding(view, state, asked)
+        table = record.tables[view.name]
+        files, spark, store = self._files, self._files.spark(), self._files.store
+        listed = files.tables.files(view, table)
+        if view.layout is Layout.APPENDED:
+            return AppendedView(spark, store, view, listed, state, hashed=table.hashed)
+        later = [DataFile(table.changes, 0, 0)] if table.changes and state < record.groups[view.group].last else []
+        return RewrittenView(spark, store, view, listed, later, state)
+
+    def _holding(self, view: Definition, state: int | None, asked: str) -> tuple[Record, int]:
+        """The record to read a state from, and its number; StateGone for the name that was asked for."""
         last = self._record.groups[view.group].last
         table = self._record.tables[view.name]
         if state is None:
             return self._record, last
         if not table.oldest <= state <= last:
-            raise state_gone(view.name, state)
+            raise state_gone(asked, state)
         held = state >= table.base if view.layout is Layout.APPENDED else state == last
         if held:
             return self._record, state

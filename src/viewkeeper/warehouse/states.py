@@ -1,7 +1,7 @@
 """The states of a view that can be read: number, vector, time, size."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from viewkeeper.messages import Vector
 from viewkeeper.warehouse.catalog import Definition
@@ -11,7 +11,7 @@ from viewkeeper.warehouse.record import Record
 
 @dataclass(frozen=True)
 class State:
-    """One state of a view; `rows` counts duplicates, `commit` made it readable at `time`."""
+    """One state of a view; `rows` counts what is stored, duplicates too, `commit` made it readable at `time`."""
 
     state: int
     vector: Vector
@@ -23,6 +23,20 @@ class State:
 def states_of(log: CommitLog, view: Definition, newest: Record) -> list[State]:
     """The readable states, oldest first."""
     return list(_walk(log, view, newest))
+
+
+def common_states(members: Sequence[list[State]]) -> list[State]:
+    """The states of a family, from those of its members: the ones that all of them have, with the rows of all."""
+    first, *others = members
+    numbered = [{state.state: state for state in other} for other in others]
+    found = []
+    for state in first:
+        same = [state, *(other[state.state] for other in numbered if state.state in other)]
+        if len(same) == len(members):
+            # A member that was created later is readable since then.
+            latest = max(same, key=lambda one: one.commit)
+            found.append(replace(latest, rows=sum(one.rows for one in same)))
+    return found
 
 
 def _walk(log: CommitLog, view: Definition, newest: Record) -> Iterator[State]:

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from viewkeeper.messages import Vector
+from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.halted import Halt, Halts
-from viewkeeper.warehouse.keeper import ALGORITHM, LEVEL
 from viewkeeper.warehouse.pins import pinned_commits
+from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.running import Running, RunningFile
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.source_files import SourceFiles
+from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class ViewStatus:
     """the level that this reaches"""
     halted: Halt | None = None
     """why it is not maintained any more, if so"""
+    family: str | None = None
+    """the name under which it is read together with others, if it is"""
 
 
 @dataclass(frozen=True)
@@ -66,35 +70,15 @@ class Status:
     sources: tuple[SourceStatus, ...] = ()
     running: Running | None = None
     """what the process that maintains the views said last, if there is one"""
+    hidden: tuple[ViewStatus, ...] = ()
+    """tables that are kept for the sake of the views"""
 
 
 def status_of(files: Files, identity: str) -> Status:
     """The status at the last commit."""
     record = files.log.last()
     halts = Halts(files.store).all()
-    views = []
-    for name, view in sorted(files.catalogs.read(record.catalog).items()):
-        table, group = record.tables[name], record.groups[view.group]
-        listed = files.tables.files(view, table)
-        views.append(
-            ViewStatus(
-                name,
-                view.group,
-                view.layout.value,
-                group.last,
-                table.oldest,
-                dict(group.vector),
-                table.rows,
-                len(listed),
-                sum(file.size for file in listed),
-                table.pending.files,
-                table.pending.rows,
-                str(files.store.path(view.folder)),
-                view.properties.get(ALGORITHM),
-                view.properties.get(LEVEL),
-                halts.get(name),
-            )
-        )
+    views = sorted(files.catalogs.read(record.catalog).values(), key=lambda view: view.name)
     return Status(
         str(files.store),
         identity,
@@ -102,11 +86,35 @@ def status_of(files: Files, identity: str) -> Status:
         record.time,
         len(files.log.numbers()),
         len(pinned_commits(files.store)),
-        tuple(views),
+        tuple(_status_of(files, view, record, halts) for view in views if not view.hidden),
         record.metrics,
         tuple(
             SourceStatus(one.name, one.kind, one.url, tuple(one.relations), one.installed)
             for one in SourceFiles(files.store).all().values()
         ),
         RunningFile(files.store).read(),
+        tuple(_status_of(files, view, record, halts) for view in views if view.hidden),
+    )
+
+
+def _status_of(files: Files, view: Definition, record: Record, halts: Mapping[str, Halt]) -> ViewStatus:
+    table, group = record.tables[view.name], record.groups[view.group]
+    listed = files.tables.files(view, table)
+    return ViewStatus(
+        view.name,
+        view.group,
+        view.layout.value,
+        group.last,
+        table.oldest,
+        dict(group.vector),
+        table.rows,
+        len(listed),
+        sum(file.size for file in listed),
+        table.pending.files,
+        table.pending.rows,
+        str(files.store.path(view.folder)),
+        view.properties.get(ALGORITHM),
+        view.properties.get(LEVEL),
+        halts.get(view.name),
+        view.family,
     )
