@@ -86,6 +86,7 @@ def test_equality_is_by_content():
 def test_topological_goes_by_layers_and_by_the_order_of_nodes():
     assert DIAMOND.topological == ("a", "b", "c", "d")
     assert Lattice(("d", "c", "b", "a"), DIAMOND.edges).topological == ("a", "c", "b", "d")
+    assert Lattice(tuple("abyx"), (Edge("a", "x"), Edge("b", "y"))).topological == tuple("abyx")
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,7 @@ def test_all_is_within_the_picture(lattice, title):
         assert box.y + box.height + down <= height
     for points in lines_of(root).values():
         assert all(0 <= x + across <= width for x, _ in points)
+    assert text_width(title) <= width - 40
 
 
 def test_a_box_has_its_lines_and_room_for_them():
@@ -235,6 +236,17 @@ def test_labels_of_a_fan_are_clear_of_each_other():
     ]
     assert len(boxes) == 6
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
+def test_a_label_is_off_the_lines_of_other_edges():
+    """All of two lead to both of two: the lines cross in the middle, where the label would be by itself."""
+    crossed = Lattice(tuple("abxy"), tuple(Edge(above, below) for above in "ab" for below in "xy"))
+    root = parsed(draw(crossed, edge_labels={("a", "y"): "⋈"}, title="t"))
+    (label,) = all_with(root, "data-above", "join")
+    (x1, y1), (x2, y2) = lines_of(root)["b", "x"]
+    height = float(label.get("y")) - 4
+    other = x1 + (x2 - x1) * (height - y1) / (y2 - y1)
+    assert abs(float(label.get("x")) - other) > text_width("⋈") / 2
 
 
 @pytest.mark.parametrize(
