@@ -1,4 +1,7 @@
-"""The greedy choice of views: the published examples of Harinarayan, Rajaraman and Ullman, and its promises."""
+"""The greedy choice of views: examples after Harinarayan, Rajaraman and Ullman, and its promises.
+
+The paper is not at hand here: sizes are reconstructed, and the expected benefits follow from the definition.
+"""
 
 from itertools import combinations
 from math import e
@@ -29,7 +32,7 @@ def letters(text):
     return LatticeNode(tuple(text))
 
 
-# The published examples
+# Examples after the paper
 
 EIGHT = lattice_of("a>b", "a>c", "b>d", "b>e", "c>e", "c>f", "d>g", "e>g", "e>h", "f>h")
 EIGHT_SIZES = {"a": 100, "b": 50, "c": 75, "d": 20, "e": 30, "f": 40, "g": 1, "h": 10}
