@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewkeeper.summary.grouping import one_nan
+from viewkeeper.summary.grouping import FALSE, TRUE, ZERO_POINT, one_nan, surely
 
 MOST_CHUNKS = 16
 """Each refresh adds a chunk; with more than these they are copied into one."""
@@ -63,12 +63,10 @@ class _Range:
 
     def admits(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         """Which of these values may be in the column. Nothing is known of NaN, which is in no range."""
-        inside = pc.fill_null(
-            pc.and_(pc.greater_equal(column, self.least), pc.less_equal(column, self.greatest)), False
-        )
+        inside = surely(pc.and_(pc.greater_equal(column, self.least), pc.less_equal(column, self.greatest)))
         if pa.types.is_floating(column.type):
             inside = pc.or_(inside, pc.is_nan(column))
-        return pc.if_else(pc.is_null(column), self.nulls, inside)
+        return pc.if_else(pc.is_null(column), TRUE if self.nulls else FALSE, inside)
 
 
 class ArrowContent:
@@ -97,7 +95,7 @@ class ArrowContent:
         stay = self.table
         positions = self._positions(keys, pa.concat_tables([before, after]).select(keys))
         if len(positions):
-            gone = pc.scatter(pa.repeat(True, len(positions)), positions, max_index=self.rows - 1)
+            gone = pc.scatter(pa.repeat(TRUE, len(positions)), positions, max_index=self.rows - 1)
             stay = stay.filter(pc.is_null(gone))
         table = pa.concat_tables([stay, after])
         if any(column.num_chunks > MOST_CHUNKS for column in table.columns):
@@ -140,7 +138,7 @@ class ArrowContent:
             ours, theirs = one_nan(self.table[name]), one_nan(values[name].cast(self.table[name].type))
             if ours.null_count and theirs.null_count:
                 here[f"null {place}"], there[f"null {place}"] = pc.is_null(ours), pc.is_null(theirs)
-                filler = pa.scalar(0.0, ours.type) if pa.types.is_floating(ours.type) else self._range(name).least
+                filler = ZERO_POINT.cast(ours.type) if pa.types.is_floating(ours.type) else self._range(name).least
                 if not filler.is_valid:
                     # NULLs only, and then no other value is in range: the flag says it all.
                     continue

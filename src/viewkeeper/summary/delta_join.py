@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.summary.content import Content, Ranged
-from viewkeeper.summary.grouping import by_group, numbered
+from viewkeeper.summary.grouping import ONE, TRUE, ZERO, by_group, numbered
 from viewkeeper.summary.node_shape import NodeShape
 from viewkeeper.summary.soundness import check
 from viewkeeper.summary.sums import exact_sums, float_sums
@@ -48,8 +48,8 @@ class DeltaJoin:
     def stays(self) -> pa.Array:
         """Whether the group is in the table afterwards. Without keys there is always one row."""
         if self.insert_only or not self.shape.keys:
-            return pa.repeat(True, len(self))
-        return pc.greater(self.new[self.shape.count], 0)
+            return pa.repeat(TRUE, len(self))
+        return pc.greater(self.new[self.shape.count], ZERO)
 
     @property
     def appeared(self) -> pa.Array:
@@ -99,7 +99,7 @@ def _only_inserts(shape: NodeShape, delta: pa.Table) -> bool:
 
     A row that counts nothing may be an update: what it deletes and what it inserts cancel out in the counts.
     """
-    lowest = {measure.column: 0 for measure in shape.linear} | {shape.count: 1}
+    lowest = {measure.column: ZERO for measure in shape.linear} | {shape.count: ONE}
     if any(pc.any(pc.less(delta[column], least)).as_py() for column, least in lowest.items()):
         return False
     return all(delta[extreme.deleted].null_count == delta.num_rows for extreme in shape.recomputed)
@@ -119,7 +119,7 @@ def _added(shape: NodeShape, groups: pa.Table, old: pa.Table, rows: "_Rows", del
         new[column], new[rest] = float_sums(*stored, changed[column])
     for measure in shape.linear:
         if measure.kind != "count":
-            any_value = pc.not_equal(totals[measure.count or shape.count], 0)
+            any_value = pc.not_equal(totals[measure.count or shape.count], ZERO)
             for column in filter(None, (measure.column, measure.rest)):
                 new[column] = pc.if_else(any_value, new[column], pa.scalar(None, new[column].type))
     return {column: values.cast(old.schema.field(column).type) for column, values in new.items()}

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from viewkeeper.summary.content import Content
 from viewkeeper.summary.delta_join import DeltaJoin
-from viewkeeper.summary.grouping import by_group, numbered, one_nan, placed
+from viewkeeper.summary.grouping import FALSE, MINUS_ONE, ONE, ZERO, by_group, first, numbered, one_nan, placed
 from viewkeeper.summary.node_shape import FromNode
 from viewkeeper.summary.ranking import Ends, Ranking
 from viewkeeper.summary.soundness import corrupt
@@ -45,9 +45,9 @@ def value_changes(hidden: DeltaJoin, content: Content, source: FromNode, keys: t
     """What the join of a hidden node changes for a table that is derived from it; `content` is the node's, before."""
     columns = (*source.keys, source.value)
     signed = []
-    for sign, mask in ((1, hidden.appeared), (-1, hidden.disappeared)):
+    for sign, mask in ((ONE, hidden.appeared), (MINUS_ONE, hidden.disappeared)):
         some = hidden.groups.filter(mask).select(columns)
-        signed.append(some.append_column(SIGN, pa.repeat(pa.scalar(sign, pa.int64()), some.num_rows)))
+        signed.append(some.append_column(SIGN, pa.repeat(sign, some.num_rows)))
     rows = pa.concat_tables(signed)
     rows = rows.filter(pc.is_valid(rows[source.value]))
     pairs = rows if set(columns) == set(hidden.shape.keys) else _pairs(rows, content, columns)
@@ -60,12 +60,12 @@ def _pairs(rows: pa.Table, content: Content, columns: tuple[str, ...]) -> pa.Tab
     pairs, (row_pairs,) = numbered((rows,), columns)
     stored = content.matching(columns, pairs)
     _, (_, stored_pairs) = numbered((pairs, stored), columns)
-    one_each = pa.repeat(pa.scalar(1, pa.int64()), stored.num_rows)
-    before = by_group(stored_pairs, pairs.num_rows, {"rows": one_each}, "sum")["rows"].fill_null(0)
+    one_each = pa.repeat(ONE, stored.num_rows)
+    before = by_group(stored_pairs, pairs.num_rows, {"rows": one_each}, "sum")["rows"].fill_null(ZERO)
     change = by_group(row_pairs, pairs.num_rows, {"rows": rows[SIGN]}, "sum")["rows"]
-    was, is_now = (pc.greater(count, 0).cast(pa.int64()) for count in (before, pc.add(before, change)))
+    was, is_now = (pc.greater(count, ZERO).cast(pa.int64()) for count in (before, pc.add(before, change)))
     pairs = pairs.append_column(SIGN, pc.subtract(is_now, was))
-    return pairs.filter(pc.not_equal(pairs[SIGN], 0))
+    return pairs.filter(pc.not_equal(pairs[SIGN], ZERO))
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,9 @@ def derive(
         _, (_, pair_groups) = numbered((joined.groups, changes.pairs), joined.shape.keys)
     signs, values = (changes.pairs[name].combine_chunks() for name in (SIGN, VALUE))
     nothing = pa.scalar(None, values.type)
-    gained, lost = (pc.if_else(pc.equal(signs, sign), values, nothing) for sign in (1, -1))
+    gained, lost = (pc.if_else(pc.equal(signs, sign), values, nothing) for sign in (ONE, MINUS_ONE))
     new: dict[str, pa.Array] = {}
-    missing = pa.repeat(False, len(joined))
+    missing = pa.repeat(FALSE, len(joined))
     for each in columns:
         if each.function == "distinct":
             new[each.column] = _distinct(joined, each.column, pair_groups, signs)
@@ -110,10 +110,9 @@ def derive(
 
 
 def _distinct(joined: DeltaJoin, column: str, numbers: pa.Array, signs: pa.Array) -> pa.Array:
-    change = by_group(numbers, len(joined), {column: signs}, "sum")[column].fill_null(0)
-    count = pc.add(joined.stored(column).cast(pa.int64()).fill_null(0), change)
-    below = pc.index(pc.less(count, 0), True).as_py()
-    if below >= 0:
+    change = by_group(numbers, len(joined), {column: signs}, "sum")[column].fill_null(ZERO)
+    count = pc.add(joined.stored(column).cast(pa.int64()).fill_null(ZERO), change)
+    if (below := first(pc.less(count, ZERO))) is not None:
         what = f"{column} would be {count[below]}, below 0 (changed by {change[below]})"
         corrupt(joined.shape, joined.groups, below, what)
     return count
@@ -145,15 +144,13 @@ def _looked_up(
             "value": pa.chunked_array(
                 [*stored[source.value].chunks, *changed[VALUE].cast(stored[source.value].type).chunks]
             ),
-            "sign": pa.concat_arrays(
-                [pa.repeat(pa.scalar(1, pa.int64()), stored.num_rows), changed[SIGN].combine_chunks()]
-            ),
+            "sign": pa.concat_arrays([pa.repeat(ONE, stored.num_rows), changed[SIGN].combine_chunks()]),
         }
     )
     rows = rows.filter(pc.and_(pc.is_valid(rows["place"]), pc.is_valid(rows["value"])))
     present = rows.set_column(1, "value", one_nan(rows["value"])).group_by(["place", "value"], use_threads=False)
     left = present.aggregate([("sign", "sum")])
-    left = left.filter(pc.greater(left["sign_sum"], 0))
+    left = left.filter(pc.greater(left["sign_sum"], ZERO))
     places, values = left["place"].combine_chunks(), left["value"].combine_chunks()
     found = {}
     for column, function in functions.items():

@@ -12,6 +12,12 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+# Whenever Arrow is given a value of Python, it tries to import a package that nobody installs: once is enough.
+TRUE, FALSE = pa.scalar(True), pa.scalar(False)
+ZERO, ONE, MINUS_ONE = (pa.scalar(number, pa.int64()) for number in (0, 1, -1))
+ZERO_POINT = pa.scalar(0.0)
+NAN = pa.scalar(float("nan"))
+
 ONE_ROW = pa.table({"no column": [None]}).select([])
 """The group of a table without keys."""
 
@@ -22,7 +28,7 @@ def numbered(tables: Sequence[pa.Table], keys: tuple[str, ...]) -> tuple[pa.Tabl
     NULL and NaN are values like any other. Without keys there is one group, whether there are rows or not.
     """
     if not keys:
-        return ONE_ROW, [pa.repeat(pa.scalar(0, pa.int64()), table.num_rows) for table in tables]
+        return ONE_ROW, [pa.repeat(ZERO, table.num_rows) for table in tables]
     types = tables[0].select(keys).schema.types
     places = [f"key {place}" for place in range(len(keys))]
     rows = pa.concat_tables(
@@ -69,7 +75,13 @@ def placed(values: pa.Array, numbers: pa.Array, groups: int) -> pa.Array:
 
 def surely(mask: pa.Array) -> pa.Array:
     """True where a condition is known to hold: what compares with NULL does not."""
-    return pc.fill_null(mask, False)
+    return pc.fill_null(mask, FALSE)
+
+
+def first(mask: pa.Array) -> int | None:
+    """The first place where a condition holds."""
+    place = int(pc.index(mask, TRUE).as_py())
+    return None if place < 0 else place
 
 
 def same(left: pa.Array, right: pa.Array) -> pa.Array:
@@ -84,4 +96,4 @@ def one_nan(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
     """NaN has many bit patterns; Arrow's hash tables tell them apart."""
     if not pa.types.is_floating(column.type):
         return column
-    return pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), column)
+    return pc.if_else(pc.is_nan(column), NAN.cast(column.type), column)

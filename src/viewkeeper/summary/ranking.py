@@ -13,7 +13,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewkeeper.summary.grouping import by_group, one_nan, surely
+from viewkeeper.summary.grouping import MINUS_ONE, ONE, by_group, one_nan, surely
 
 
 class Ranking:
@@ -23,7 +23,7 @@ class Ranking:
         type = columns[0].type
         values = pa.concat_arrays([one_nan(column.cast(type)) for column in columns]).drop_null().unique()
         self._ascending = values.take(pc.sort_indices(values))
-        self._sign = 1 if function == "min" else -1
+        self._sign = ONE if function == "min" else MINUS_ONE
 
     def ranks(self, column: pa.Array) -> pa.Array:
         known = one_nan(column.cast(self._ascending.type))

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.summary.delta_join import DeltaJoin
-from viewkeeper.summary.grouping import numbered, placed
+from viewkeeper.summary.grouping import FALSE, ZERO, first, numbered, placed
 from viewkeeper.summary.ranking import Ends
 from viewkeeper.summary.soundness import corrupt
 
@@ -34,15 +34,14 @@ class Kept:
 
 def kept(joined: DeltaJoin) -> Kept:
     """What is known of the recomputed columns of a table without a look at its base."""
-    nowhere = pa.repeat(False, len(joined))
     ends = {}
     for each in joined.shape.recomputed:
         gained, lost = (joined.delta[name].combine_chunks() for name in (each.inserted, each.deleted))
         ends[each.column] = Ends.of(each.function, joined.stored(each.column), joined.delta_groups, gained, lost)
     tight = not any(pc.any(end.beyond).as_py() for end in ends.values())
-    columns, needed = {}, nowhere
+    columns, needed = {}, pa.repeat(FALSE, len(joined))
     for each in joined.shape.recomputed:
-        end, any_value = ends[each.column], pc.greater(joined.new[each.count], 0)
+        end, any_value = ends[each.column], pc.greater(joined.new[each.count], ZERO)
         known = end.candidates
         columns[each.column] = pc.if_else(any_value, known, pa.scalar(None, known.type))
         if not joined.insert_only:
@@ -64,8 +63,8 @@ def recomputed(joined: DeltaJoin, known: Kept, fresh: pa.Table) -> dict[str, pa.
     for each in joined.shape.recomputed:
         type = joined.old.schema.field(each.column).type
         found = placed(fresh[each.column].combine_chunks().take(row_of).cast(type), members, len(joined))
-        lacking = pc.and_(known.needed, pc.and_(pc.is_null(found), pc.greater(joined.new[each.count], 0)))
-        if (group := pc.index(lacking, True).as_py()) >= 0:
+        lacking = pc.and_(known.needed, pc.and_(pc.is_null(found), pc.greater(joined.new[each.count], ZERO)))
+        if (group := first(lacking)) is not None:
             count = joined.new[each.count][group]
             what = f"what {each.column} is recomputed from has no value, though {each.count} is {count}"
             corrupt(joined.shape, joined.groups, group, what)

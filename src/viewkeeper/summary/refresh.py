@@ -26,7 +26,7 @@ from viewkeeper.errors import UsageError
 from viewkeeper.summary.content import Content
 from viewkeeper.summary.delta_join import DeltaJoin, join
 from viewkeeper.summary.extremes import ValueChanges, derive, value_changes
-from viewkeeper.summary.grouping import same
+from viewkeeper.summary.grouping import FALSE, TRUE, ZERO, ZERO_POINT, same
 from viewkeeper.summary.node_shape import FromNode, NodeShape
 from viewkeeper.summary.recomputed import Kept, kept, recomputed
 
@@ -123,7 +123,7 @@ def _joined(
     joined, groups = join(shape, contents[shape.table], delta, [change.rows for change in changes], only_inserts)
     # Without a change of its hidden node, what is derived stays, and a new group has no values.
     derived = {each.column: _without_change(joined, each) for each in shape.derived}
-    looked_up = pa.repeat(False, len(joined))
+    looked_up = pa.repeat(FALSE, len(joined))
     for change, row_groups, columns in zip(changes, groups, sources.values(), strict=True):
         found = derive(joined, change, row_groups, contents[columns[0].node], columns)
         derived.update(found.columns)
@@ -133,7 +133,7 @@ def _joined(
 
 def _without_change(joined: DeltaJoin, derived: FromNode) -> pa.Array:
     stored = joined.stored(derived.column)
-    return stored.fill_null(0) if derived.function == "distinct" else stored
+    return stored.fill_null(ZERO) if derived.function == "distinct" else stored
 
 
 def _no_delta(shape: NodeShape, change: ValueChanges) -> pa.Table:
@@ -180,10 +180,10 @@ def _refreshed(table: _Table, fresh: pa.Table | None) -> Refreshed:
 def _same_rows(joined: DeltaJoin, rows: pa.Table) -> pa.Array:
     """Groups whose row is what it was. A sum that was loaded without a rest has lost nothing to rounding."""
     rests = {measure.rest for measure in joined.shape.linear}
-    alike = pa.repeat(True, len(joined))
+    alike = pa.repeat(TRUE, len(joined))
     for name in joined.shape.columns:
         pair = (table[name].combine_chunks() for table in (joined.old, rows))
-        old, new = (column.fill_null(0.0) if name in rests else column for column in pair)
+        old, new = (column.fill_null(ZERO_POINT) if name in rests else column for column in pair)
         alike = pc.and_(alike, same(old, new))
     return alike
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.errors import CorruptChange, ViewkeeperError
+from viewkeeper.summary.grouping import ZERO, first
 from viewkeeper.summary.node_shape import NodeShape
 from viewkeeper.summary.sums import misfit
 
@@ -20,18 +21,18 @@ from viewkeeper.summary.sums import misfit
 def check(shape: NodeShape, groups: pa.Table, old: pa.Table, totals: Mapping[str, pa.Array]) -> None:
     """Check the new counts and exact sums of each group against each other, and against what can be stored."""
     rows = totals[shape.count]
-    checks = [(shape.count, pc.less(rows, 0), "below 0")]
+    checks = [(shape.count, pc.less(rows, ZERO), "below 0")]
     for measure in shape.linear:
         if measure.kind == "count":
-            checks.append((measure.column, pc.less(totals[measure.column], 0), "below 0"))
+            checks.append((measure.column, pc.less(totals[measure.column], ZERO), "below 0"))
             checks.append((measure.column, pc.greater(totals[measure.column], rows), f"more than {shape.count}"))
         elif measure.kind == "sum":
             of_nothing = pc.and_(
-                pc.equal(totals[measure.count or shape.count], 0), pc.not_equal(totals[measure.column], 0)
+                pc.equal(totals[measure.count or shape.count], ZERO), pc.not_equal(totals[measure.column], ZERO)
             )
             checks.append((measure.column, of_nothing, "a sum of no values"))
     for column, wrong, why in checks:
-        if (group := pc.index(wrong, True).as_py()) >= 0:
+        if (group := first(wrong)) is not None:
             before, after = old[column][group].as_py() or 0, totals[column][group].as_py()
             what = f"{column} would be {after}, {why} (stored {before}, changed by {after - before})"
             corrupt(shape, groups, group, what)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewkeeper.summary.grouping import by_group
+from viewkeeper.summary.grouping import ZERO, ZERO_POINT, by_group
 
 MOST_DIGITS = 76
 
@@ -24,7 +24,7 @@ def exact_sums(
     numbers = pa.concat_arrays([numbers for numbers, _ in parts])
     rows = {name: _wide([table[name].combine_chunks() for _, table in parts]) for name in columns}
     sums = by_group(numbers, groups, rows, "sum")
-    return {name: pc.fill_null(total, pa.scalar(0).cast(total.type)) for name, total in sums.items()}
+    return {name: pc.fill_null(total, ZERO.cast(total.type)) for name, total in sums.items()}
 
 
 def _wide(columns: list[pa.Array]) -> pa.Array:
@@ -52,7 +52,7 @@ def _fits(total: pa.Array, type: pa.DataType) -> bool:
 
 def float_sums(old: pa.Array, rest: pa.Array, changes: pa.Array) -> tuple[pa.Array, pa.Array]:
     """The new sums and their rests; what is NULL is 0."""
-    old, rest, changes = (pc.fill_null(column.cast(pa.float64()), 0.0) for column in (old, rest, changes))
+    old, rest, changes = (pc.fill_null(column.cast(pa.float64()), ZERO_POINT) for column in (old, rest, changes))
     total, lost = _two_sum(old, changes)
     return _two_sum(total, pc.add(rest, lost))
 
@@ -64,4 +64,4 @@ def _two_sum(a: pa.Array, b: pa.Array) -> tuple[pa.Array, pa.Array]:
     of_a = pc.subtract(total, of_b)
     missing = pc.add(pc.subtract(a, of_a), pc.subtract(b, of_b))
     # Nothing is missing from an infinite sum: inf - inf would make it NaN.
-    return total, pc.if_else(pc.is_finite(total), missing, 0.0)
+    return total, pc.if_else(pc.is_finite(total), missing, ZERO_POINT)
