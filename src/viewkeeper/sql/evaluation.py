@@ -20,6 +20,7 @@ from viewkeeper.sql import type_families as types
 from viewkeeper.sql.arithmetic import ARITHMETIC, Arithmetic, digits_of
 from viewkeeper.sql.code_writer import NOT_CONSTANT, Code, refusal
 from viewkeeper.sql.literals import cast_literal, like_pattern, number
+from viewkeeper.sql.result_types import result_type
 from viewkeeper.sql.row_functions import FUNCTIONS
 from viewkeeper.sql.syntax import spark_sql
 from viewkeeper.sql.type_families import Family, SqlType, sql_type, type_name
@@ -75,8 +76,11 @@ def type_of(node: exp.Expr) -> str:
     """The Spark type of a tree, '' if it is unknown: then only Spark can tell."""
     try:
         return computed_type(node).name
-    except (ExpressionError, RecursionError):
-        return type_name(node.type) if _annotation_is_right(node.unnest()) else ""
+    except ExpressionError:
+        known = result_type(node, type_of)
+    except RecursionError:
+        known = ""  # to look at the parts again would take for ever
+    return known or (type_name(node.type) if _annotation_is_right(node.unnest()) else "")
 
 
 def _annotation_is_right(node: exp.Expr) -> bool:
