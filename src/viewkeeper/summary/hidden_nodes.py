@@ -108,7 +108,7 @@ def root_of(name: str, nodes: Sequence[Node]) -> Node:
             groups += _fact_parts(expression)
         for dimension in node.dimensions:
             groups += [
-                Expression.column(column, _type_of_key(dimension.relation.types, dimension.relation.columns, key))
+                Expression.column(column, dimension.type_of(key))
                 for column, key in dimension.on
                 if column.startswith(f"{FACT}.")
             ]
@@ -133,7 +133,3 @@ def _fact_parts(expression: Expression) -> list[Expression]:
 
 def _of_fact(expressions: Iterable[Expression]) -> frozenset[Expression]:
     return frozenset(one for one in expressions if all(column.startswith(f"{FACT}.") for column in one.columns))
-
-
-def _type_of_key(types: Sequence[str], columns: Sequence[str], key: str) -> str:
-    return types[columns.index(key)]

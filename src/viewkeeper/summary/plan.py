@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from viewkeeper.errors import ProtocolError
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.type_families import parse_type, type_name
 from viewkeeper.summary.derivation import Derivation, Determined, derive, extended
 from viewkeeper.summary.node import Node
 from viewkeeper.summary.star import FACT
@@ -50,7 +51,7 @@ class Plan:
 def changes_of(fact: Relation, weight: str) -> Node:
     """The changes of the fact, or the fact itself, as a node: grouped by every column, counted by weight."""
     groups = {
-        Expression.column(f"{FACT}.{column}", type): column
+        Expression.column(f"{FACT}.{column}", type_name(parse_type(type))): column
         for column, type in zip(fact.columns, fact.types, strict=True)
     }
     return Node(CHANGES, fact.name, (), frozenset(), groups, {}, count=weight)

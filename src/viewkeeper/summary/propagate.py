@@ -5,7 +5,7 @@
 Nothing that is stored is touched, so readers read on. Each summary-delta comes back as an Arrow table.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from viewkeeper.clock import unique_id
 from viewkeeper.summary.derivation import ALSO
 from viewkeeper.summary.plan import CHANGES, Plan
-from viewkeeper.summary.statements import Names, lattice_statement, quoted
+from viewkeeper.summary.statements import Names, lattice_statement, quoted, tagged_column
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ def propagate(spark: SparkSession, plan: Plan, inputs: Inputs) -> dict[str, pa.T
     """The summary-deltas of all nodes of a plan."""
     with TemporaryNames(spark) as temporary:
         answer = spark.sql(lattice_statement(plan.edges, _named(plan, inputs, temporary))).toArrow()
-    made = zip(plan.edges, apart(answer, len(plan.edges)), strict=True)
+    made = apart(answer, [edge.below.columns for edge in plan.edges])
     # What was added to a summary-delta for those below it has done its work.
     return {
         edge.below.name: table.select([name for name in table.column_names if not name.startswith(ALSO)])
-        for edge, table in made
+        for edge, table in zip(plan.edges, made, strict=True)
     }
 
 
@@ -80,11 +80,11 @@ class TemporaryNames:
         return quoted(name)
 
 
-def apart(answer: pa.Table, tables: int) -> list[pa.Table]:
-    """The rows of each table of a tagged answer."""
+def apart(answer: pa.Table, tables: Sequence[Sequence[str]]) -> list[pa.Table]:
+    """The rows of each table of a tagged answer, by the columns of each."""
     made = []
-    for place in range(tables):
-        rows = answer.filter(pc.equal(answer["node"], place))[f"t{place}"].combine_chunks()
-        fields = range(rows.type.num_fields)
-        made.append(pa.Table.from_arrays([rows.field(i) for i in fields], [rows.type.field(i).name for i in fields]))
+    for place, columns in enumerate(tables):
+        rows = answer.filter(pc.equal(answer["node"], place))
+        rows = rows.select([tagged_column(place, number) for number in range(len(columns))])
+        made.append(rows.rename_columns(list(columns)))
     return made

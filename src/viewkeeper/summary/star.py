@@ -16,6 +16,7 @@ from functools import cached_property
 from viewkeeper.errors import UnsupportedClause
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.type_families import parse_type, type_name
 from viewkeeper.sql.view import Operand, View
 
 FACT = "fact"
@@ -34,6 +35,10 @@ class Dimension:
     def columns(self) -> dict[str, str]:
         """Its columns, as they are named in a star, with their names in the relation."""
         return {f"{self.path}.{column}": column for column in self.relation.columns}
+
+    def type_of(self, column: str) -> str:
+        """The type of a column of the relation, as Spark writes it."""
+        return type_name(parse_type(self.relation.types[self.relation.columns.index(column)]))
 
     @property
     def short(self) -> str:

@@ -63,7 +63,7 @@ def added_up(node: Node, rows: str) -> str:
 
 
 def lattice_statement(edges: Sequence[Derivation], names: Names) -> str:
-    """All summary-deltas in one statement: each row tells its table by number, and has it as a struct."""
+    """All summary-deltas in one statement: each row tells the number of its table."""
     parts = []
     for edge in edges:
         node = edge.below
@@ -72,7 +72,12 @@ def lattice_statement(edges: Sequence[Derivation], names: Names) -> str:
             kept = [column for column in node.columns if not column.startswith(ALSO)]
             both = union_of([names.stored[node.name], names.deltas[node.name]], kept)
             parts.append(f"{names.now[node.name]} AS (\n{indented(both)}\n)")
-    return "WITH " + ",\n".join(parts) + "\n" + tagged([names.deltas[edge.below.name] for edge in edges])
+    return (
+        "WITH "
+        + ",\n".join(parts)
+        + "\n"
+        + tagged([(names.deltas[edge.below.name], edge.below.columns) for edge in edges])
+    )
 
 
 def union_of(tables: Sequence[str], columns: Sequence[str]) -> str:
@@ -123,15 +128,23 @@ def aggregate(function: str, value: str) -> str:
     return f"COUNT(DISTINCT {value})" if function == "distinct" else f"{function.upper()}({value})"
 
 
-def tagged(tables: Sequence[str]) -> str:
-    """The rows of several tables as one: `node` has the number of the table, the column of that number the row."""
-    selects = [
-        f"SELECT {place} AS node, "
-        + ", ".join(f"{'struct(*)' if other == place else 'NULL'} AS t{other}" for other in range(len(tables)))
-        + f" FROM {table}"
-        for place, table in enumerate(tables)
-    ]
+def tagged(tables: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """The rows of several tables, given with their columns, as one: `node` has the number of the table."""
+    selects = []
+    for place, (table, _) in enumerate(tables):
+        items = [f"{place} AS node"]
+        for other, (_, columns) in enumerate(tables):
+            items += [
+                f"{quoted(column) if other == place else 'NULL'} AS {tagged_column(other, number)}"
+                for number, column in enumerate(columns)
+            ]
+        selects.append(f"SELECT {', '.join(items)} FROM {table}")
     return "\nUNION ALL\n".join(selects)
+
+
+def tagged_column(table: int, number: int) -> str:
+    """A column of a table among the tagged ones."""
+    return f"t{table}_{number}"
 
 
 def _term(edge: Derivation, above: str, dimensions: Sequence[tuple[str, bool]]) -> str:

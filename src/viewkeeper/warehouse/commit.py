@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+import pyarrow as pa
+
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import now
 from viewkeeper.errors import BadDelta, DefinitionError, UnknownView
@@ -21,7 +23,7 @@ from viewkeeper.warehouse.columns import checked_columns, columns_of
 from viewkeeper.warehouse.durations import seconds
 from viewkeeper.warehouse.record import GroupState, Record
 from viewkeeper.warehouse.signed_rows import Delta, SignedRows, frame_in_spark
-from viewkeeper.warehouse.small_loads import stage_rows
+from viewkeeper.warehouse.small_loads import MOST_ROWS, stage_rows
 from viewkeeper.warehouse.staged import StagedTable
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ class Commit:
         self._loads: dict[str, _Load] = {}
         self._dropped: set[str] = set()
         self.metrics: dict[str, Any] = dict(metrics or {})
+        self._then: list[Callable[[Record], None]] = []
         self.record: Record | None = None
         """the record of this commit, once it is made"""
 
@@ -176,6 +179,10 @@ class Commit:
         if self._loads.pop(view, None) is None:
             self._dropped.add(view)
 
+    def afterwards(self, work: Callable[[Record], None]) -> None:
+        """Work to be done once the commit is made, and not if it fails."""
+        self._then.append(work)
+
     def _begin_group(self, group: str, vector: Vector | None) -> int:
         if group not in self._groups and group not in self._last.groups:
             start = dict(vector or {})
@@ -220,8 +227,11 @@ class Commit:
                 self.record = self._writer.make(self)
         finally:
             self._writer.mutex.release()
-        if self.record is not None and self._afterwards is not None:
-            self._afterwards(self.record)
+        if self.record is not None:
+            for work in self._then:
+                work(self.record)
+            if self._afterwards is not None:
+                self._afterwards(self.record)
 
     def stage(self, number: int) -> "Staged":
         """Write the data files of everything that changes; nothing is visible yet."""
@@ -244,7 +254,8 @@ class Commit:
         if rows is None:
             rows = MemoryZSet(tuple(view.names))
         frame = frame_in_spark(rows)
-        if frame is None and hasattr(rows, "weights"):
+        few = isinstance(rows, pa.Table) and rows.num_rows <= MOST_ROWS and load.distinct
+        if frame is None and (few or hasattr(rows, "weights")):
             return stage_rows(writer.store, view, rows, load.state, number)
         from viewkeeper.warehouse.loading import Staging, frame_of, stage_load
         from viewkeeper.warehouse.spark_files import full_load

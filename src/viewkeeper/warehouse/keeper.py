@@ -25,24 +25,22 @@ from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Position, Vector
 from viewkeeper.sql.parse import parse_view
+from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
+from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.catalog import Definition, find
 from viewkeeper.warehouse.collected import CollectedRows
-from viewkeeper.warehouse.columns import HIDDEN
+from viewkeeper.warehouse.columns import HIDDEN, RESERVED
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.parquet_files import STAGING
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.stored_states import StoredStates
+from viewkeeper.warehouse.summaries.keeping import Summaries
+from viewkeeper.warehouse.view_properties import ALGORITHM, KEY, LEVEL, SOURCES, SQL, VIEWS
 from viewkeeper.warehouse.writer import Writer
-
-SQL, ALGORITHM, LEVEL, SOURCES = "sql", "algorithm", "level", "sources"
-
-
-VIEWS = ""
-"""The source of a relation that is a view of this warehouse."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +66,14 @@ class Keeper:
     def __init__(
         self, files: Files, writer: Writer, commit: Callable[[], Commit], sources: KnownSources, engines: Engines
     ) -> None:
-        self._files = files
-        self._writer = writer
-        self._commit = commit
+        self.files = files
+        self.writer = writer
+        self.new_commit = commit
         self.sources = sources
-        self._engines = engines
+        self.engines = engines
         self._halts = Halts(files.store)
-        self._store = StoredStates(files, commit, engines)
+        self.summaries = Summaries(self)
+        self._store = StoredStates(files, commit, engines, self.summaries)
         self._busy = threading.Lock()
 
     # --- what is kept ---
@@ -85,8 +84,8 @@ class Keeper:
         One that its sources no longer allow, because a column that it names is gone, is halted and left out.
         """
         kept: dict[str, Kept] = {}
-        relations = self._relations()
-        for name, view in sorted(self._writer.catalog.items(), key=lambda entry: entry[1].created):
+        relations = self.relations()
+        for name, view in sorted(self.writer.catalog.items(), key=lambda entry: entry[1].created):
             if SQL in view.properties:
                 try:
                     kept[name] = self._kept(view, relations)
@@ -96,15 +95,15 @@ class Keeper:
         return kept
 
     def _kept(self, view: Definition, relations: Mapping[str, Relation]) -> Kept:
-        parsed = parse_view(view.properties[SQL], relations)
+        parsed = parse_view(view.properties[SQL], relations, name=view.name)
         return Kept(self._how(parsed, view.properties.get(ALGORITHM)), view.group)
 
-    def _relations(self) -> dict[str, Relation]:
+    def relations(self) -> dict[str, Relation]:
         """What a view can be over: the relations of the sources, and the views that are maintained."""
         views = {
-            name: Relation(name, VIEWS, *map(tuple, zip(*view.shown.columns, strict=True)))
-            for name, view in self._writer.catalog.items()
-            if SQL in view.properties
+            name: _as_relation(view)
+            for name, view in self.writer.catalog.items()
+            if SQL in view.properties and not name.startswith(RESERVED)
         }
         return {**self.sources.relations(), **views}
 
@@ -144,33 +143,52 @@ class Keeper:
                 derived.setdefault(view.group, []).append(view.how.view)
             elif name not in halted:
                 views.setdefault(view.group, []).append(view.how)
-        record = self._writer.last
+        record = self.writer.last
         return [
-            GroupPlan(group, tuple(of_group), record.groups[group].vector, tuple(derived.get(group, ())))
+            GroupPlan(
+                group,
+                tuple(of_group),
+                record.groups[group].vector,
+                tuple(derived.get(group, ())),
+                1 if self.summaries.one_by_one(group) else None,
+            )
             for group, of_group in views.items()
         ]
 
     # --- creating and dropping ---
 
-    def create_view(self, sql: str) -> Definition:
-        """Parse, choose an algorithm, load, and commit the first state."""
+    def create_view(self, sql: str) -> str:
+        """Parse, choose an algorithm, load, and commit the first state; its name."""
         with self._alone():
-            view = parse_view(sql, self._relations())
+            relations = self.relations()
+            view = parse_definition(sql, relations)
             if not sql.lstrip().lower().startswith("create"):
                 raise DefinitionError("the view has no name", "write CREATE MATERIALIZED VIEW name AS SELECT ...")
+            if not isinstance(view, View):
+                return self.summaries.create(view, relations)
             how = self._how(view)
             group = self._group_for(view, how)
-            there = self._writer.last.groups.get(group)
-            with self._content(how, there.vector if there else {}) as (rows, at), self._commit() as commit:
-                return self._create(commit, how, group, rows, at)
+            there = self.writer.last.groups.get(group)
+            with self._content(how, there.vector if there else {}) as (rows, at), self.new_commit() as commit:
+                return self._create(commit, how, group, rows, at).name
 
     def _create(
         self, commit: Commit, how: Maintenance, group: str, rows: Any, at: Mapping[str, Position]
     ) -> Definition:
-        if there := self._writer.last.groups.get(group):
+        if there := self.writer.last.groups.get(group):
             if new := {name: place for name, place in at.items() if there.vector.get(name) != place}:
                 commit.state(group, new)
             at = {**there.vector, **new}
+        return self._created(commit, how, group, rows, at)
+
+    def create_internal(self, commit: Commit, view: View, group: str, rows: Any, at: Vector) -> Definition:
+        """A view of viewkeeper's own, maintained with a group that is at this vector."""
+        before = next((one.how.algorithm for one in self.kept().values() if one.group == group), None)
+        return self._created(commit, self._how(view, before), group, rows, at)
+
+    def _created(
+        self, commit: Commit, how: Maintenance, group: str, rows: Any, at: Mapping[str, Position]
+    ) -> Definition:
         columns = [(column.name, column.expression.type) for column in how.stored.output]
         properties = dict(how.view.properties)
         return commit.create(
@@ -187,6 +205,7 @@ class Keeper:
                 ALGORITHM: how.algorithm,
                 LEVEL: str(promised(how)),
                 SOURCES: [source for source in how.view.sources if source != VIEWS],
+                KEY: key_of_view(how.view),
             },
         )
 
@@ -224,19 +243,17 @@ class Keeper:
 
     def drop_view(self, name: str) -> None:
         with self._alone():
-            definition = find(self._writer.catalog, name)
+            definition = find(self.writer.catalog, name)
             if over := sorted(other for other, one in self.kept().items() if name in one.reads):
                 raise UsageError(f"view {name} is read by {', '.join(over)}", "drop those first")
-            with self._commit() as commit:
+            with self.new_commit() as commit:
                 commit.drop(name)
             self._halts.remove(definition.folder)
 
     def remove_source(self, name: str, *, force: bool = False) -> list[str]:
         """Undo what was installed at a source; refused while views are over it."""
         with self._alone():
-            using = sorted(
-                view for view, one in self._writer.catalog.items() if name in one.properties.get(SOURCES, ())
-            )
+            using = sorted(view for view, one in self.writer.catalog.items() if name in one.properties.get(SOURCES, ()))
             if using:
                 raise UsageError(f"source {name} is in use by {', '.join(using)}", "drop those views first")
             return self.sources.remove(name, force=force)
@@ -251,10 +268,10 @@ class Keeper:
         base = self._base_of(how)
         relations = {n: one for over in base.values() for n, one in over.relations.items() if one.source != VIEWS}
         sources = {one.source: self.sources.source(one.source) for one in relations.values()}
-        with self._writer.staging() as folder:
+        with self.writer.staging() as folder:
 
             def collect(relation: Relation) -> CollectedRows:
-                return CollectedRows(relation, self._engines, self._files.store, f"{STAGING}/{folder}")
+                return CollectedRows(relation, self.engines, self.files.store, f"{STAGING}/{folder}")
 
             contents, at = image_at(sources, relations, vector, collect, spanning=self._spanning(tuple(sources)))
             if VIEWS in how.view.sources:
@@ -265,6 +282,29 @@ class Keeper:
                 for local in views:
                     contents[f"{source}.{local.name}"] = JoinPlan(local).evaluate(contents)
             yield JoinPlan(how.view if shown else how.stored).evaluate(contents), at
+
+    @contextmanager
+    def image(
+        self, relations: Mapping[str, Relation], group: str
+    ) -> Iterator[tuple[dict[str, Any], dict[str, Position]]]:
+        """The contents of relations of sources, at the vector of a group or, if it is new, as they are now."""
+        there = self.writer.last.groups.get(group)
+        vector = dict(there.vector) if there is not None else {}
+        sources = {one.source: self.sources.source(one.source) for one in relations.values()}
+        with self.writer.staging() as folder:
+
+            def collect(relation: Relation) -> CollectedRows:
+                return CollectedRows(relation, self.engines, self.files.store, f"{STAGING}/{folder}")
+
+            contents, at = image_at(sources, relations, vector, collect, spanning=self._spanning(tuple(sources)))
+            yield contents, {**vector, **at}
+
+    def group_of(self, view: str) -> str:
+        """The group of a view."""
+        return find(self.writer.catalog, view).group
+
+    def groups(self) -> frozenset[str]:
+        return frozenset(self.writer.last.groups)
 
     def _base_of(self, how: Maintenance) -> dict[str, View]:
         """The views that must be computed to compute a view over views, in order; or the view itself."""
@@ -296,24 +336,26 @@ class Keeper:
     ) -> Iterator[Mediator]:
         """A mediator over all groups that have views to maintain."""
         with self._alone():
-            plans = [replace(plan, states_per_commit=states_per_commit) for plan in self._plans()]
+            plans = [
+                replace(plan, states_per_commit=plan.states_per_commit or states_per_commit) for plan in self._plans()
+            ]
             with self._mediating(plans, recorder(plans)) as mediator:
                 yield mediator
 
     def _mediating(self, plans: list[GroupPlan], recorder: Recorder | None = None) -> Mediator:
         sources = {name: self.sources.source(name) for plan in plans for how in plan.views for name in how.view.sources}
-        return Mediator(sources, plans, self._engines.zset, self._store, recorder)
+        return Mediator(sources, plans, self.engines.zset, self._store, recorder)
 
     def relations_at(self, plan: GroupPlan) -> dict[str, Any]:
         """The relations of a group at its vector."""
         relations = {name: one for how in plan.views for name, one in how.view.relations.items()}
         sources = {one.source: self.sources.source(one.source) for one in relations.values()}
-        with self._writer.staging() as folder:
+        with self.writer.staging() as folder:
             contents, _ = image_at(
                 sources,
                 relations,
                 plan.vector,
-                lambda relation: CollectedRows(relation, self._engines, self._files.store, f"{STAGING}/{folder}"),
+                lambda relation: CollectedRows(relation, self.engines, self.files.store, f"{STAGING}/{folder}"),
             )
             return contents
 
@@ -327,7 +369,7 @@ class Keeper:
         """Compute a view from its sources at its own vector, and compare it with what is stored."""
         with self._alone():
             view = self._find(name)
-            group = self._writer.last.groups[view.group]
+            group = self.writer.last.groups[view.group]
             with self._content(view.how, group.vector, shown=True) as (expected, _):
                 stored = self._store.read(name).keep(view.how.view.columns)
                 difference = expected - stored
@@ -340,7 +382,7 @@ class Keeper:
     def reload(self, name: str) -> None:
         """Make a view anew from its sources; what is different becomes a new state. This also ends a halt."""
         with self._alone():
-            definition = find(self._writer.catalog, name)
+            definition = find(self.writer.catalog, name)
             for source in definition.properties.get(SOURCES, ()):
                 self.sources.refresh(source)
             view = self._find(name)
@@ -348,7 +390,7 @@ class Keeper:
             vector = self._vector_of_others(name, view.group)
             with self._content(view.how, vector) as (rows, at):
                 stored = tuple((column.name, column.expression.type) for column in view.how.stored.output)
-                with self._commit() as commit:
+                with self.new_commit() as commit:
                     if stored == definition.columns:
                         commit.state(view.group, at, {name: rows - self._store.read(name)})
                     else:
@@ -379,13 +421,19 @@ class Keeper:
         return {source: place for source, place in plan.vector.items() if source in needed}
 
     def _find(self, name: str) -> Kept:
-        definition = find(self._writer.catalog, name)
+        definition = find(self.writer.catalog, name)
         if SQL not in definition.properties:
             raise UsageError(f"view {name} is not maintained from sources", "it was loaded by a commit of its own")
-        return self._kept(definition, self._relations())
+        return self._kept(definition, self.relations())
 
     def close(self) -> None:
         self.sources.close()
+
+
+def _as_relation(view: Definition) -> Relation:
+    """A view as others read it."""
+    names, types = zip(*view.shown.columns, strict=True)
+    return Relation(view.name, VIEWS, names, types, tuple(view.properties.get(KEY) or ()) or None)
 
 
 @dataclass(frozen=True)

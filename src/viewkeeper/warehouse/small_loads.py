@@ -16,12 +16,15 @@ from viewkeeper.warehouse.signed_rows import conformed_table, table_of_zset
 from viewkeeper.warehouse.staged import StagedTable
 from viewkeeper.warehouse.store import LocalStore
 
+MOST_ROWS = 200_000
+"""Rows of an Arrow table that the driver writes itself."""
 
-def stage_rows(store: LocalStore, view: Definition, zset: Any, state: int, commit: int) -> StagedTable:
-    """Write the rows of a Z-set as the first content of a view."""
+
+def stage_rows(store: LocalStore, view: Definition, given: Any, state: int, commit: int) -> StagedTable:
+    """Write the rows of a Z-set or of an Arrow table as the first content of a view."""
     signed = view.layout is Layout.APPENDED
     schema = table_schema(view.columns) if signed else arrow_schema(view.columns, signed=False)
-    rows = conformed_table(view, table_of_zset(view, zset))
+    rows = conformed_table(view, _once(given) if isinstance(given, pa.Table) else table_of_zset(view, given))
     if rows.num_rows == 0:
         return StagedTable(view, schema, (), (), TableState(-1, state, state, commit, 0))
     if (pc.min(rows[WEIGHT]).as_py() or 0) < 0:
@@ -35,3 +38,9 @@ def stage_rows(store: LocalStore, view: Definition, zset: Any, state: int, commi
     name = write_table(store, view.folder, file_name(BASE if signed else ROWS, commit), rows)
     add = describe_file(store, view.folder, name)[1]
     return StagedTable(view, schema, [add], (), TableState(-1, state, state, commit, size, added=(name,)))
+
+
+def _once(table: pa.Table) -> pa.Table:
+    if WEIGHT in table.column_names:
+        return table
+    return table.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), table.num_rows))

@@ -1,7 +1,7 @@
 """Where the mediator's states go: commits, and the stored views read back."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.mediator.alignment import GroupChange
@@ -12,22 +12,28 @@ from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.small_reads import small_rows
 from viewkeeper.warehouse.snapshot import Files, Snapshot
 
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.summaries.keeping import Summaries
+
 
 class StoredStates:
     """The store that a mediator commits to."""
 
-    def __init__(self, files: Files, commit: Callable[[], Commit], engines: Engines) -> None:
+    def __init__(self, files: Files, commit: Callable[[], Commit], engines: Engines, summaries: "Summaries") -> None:
         self._files = files
         self._commit = commit
         self._engines = engines
+        self._summaries = summaries
 
     def commit(self, group: str, changes: Sequence[GroupChange]) -> None:
         with self._commit() as commit:
-            commit.states(group, [(change.vector, change.deltas) for change in changes])
+            commit.states(group, self._summaries.stored_states(group, changes))
+            self._summaries.follow(commit, group, changes)
 
     def advance(self, group: str, vector: Vector) -> None:
         with self._commit() as commit:
             commit.advance(group, vector)
+            self._summaries.advance(commit, group, vector)
 
     def read(self, view: str) -> Any:
         record = self._files.log.last()
@@ -41,3 +47,4 @@ class StoredStates:
         record = self._files.log.last()
         definition = find(self._files.catalogs.read(record.catalog), view)
         Halts(self._files.store).add(view, definition.folder, reason, record.groups[group].last)
+        self._summaries.halted_input(view, reason)

@@ -194,7 +194,7 @@ class Warehouse:
 
         Its name is returned.
         """
-        return self._keeper.create_view(sql).name
+        return self._keeper.create_view(sql)
 
     def drop_view(self, name: str) -> None:
         """Stop maintaining a view, and drop it."""

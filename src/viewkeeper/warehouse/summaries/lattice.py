@@ -10,13 +10,13 @@ view needs no feed and no copy.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from viewkeeper.levels import Level
-from viewkeeper.sql.parse import parse_definition
+from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.refresh_mode import Refresh, RefreshMode, refresh_of
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
@@ -88,6 +88,10 @@ class Lattice:
     determined: Determined | None = None
 
     @property
+    def complete(self) -> bool:
+        return self.level is Level.COMPLETE
+
+    @property
     def deferred(self) -> bool:
         return self.refresh.mode is not RefreshMode.CONTINUOUS
 
@@ -106,6 +110,11 @@ class Lattice:
         )
 
     @cached_property
+    def loading(self) -> Lineage:
+        """All ways to compute its nodes from the fact itself."""
+        return Lineage(list(self.nodes.values()), changes_of(self.fact, WEIGHT), core_readable=True)
+
+    @cached_property
     def paths(self) -> dict[str, str]:
         """The view that holds each dimension, by path."""
         copies = self.facts.copies
@@ -116,17 +125,45 @@ class Lattice:
         return {name: table for name, table in self.tables.items() if not table.node.hidden}
 
     def log(self, view: str) -> str:
-        """The table of the deferred changes of the feed, or of a dimension."""
-        return f"_vk_log_{slug(self.name)}_{slug(view)}"
+        """The table of the noted changes of the feed, or of a dimension."""
+        return log_name(self.name, view)
 
-    def pending(self, table: str) -> str:
+    def pending(self, node: str) -> str:
         """The table of a summary-delta that waits for the refresh."""
-        return f"_vk_delta_{slug(table)}"
+        return pending_name(node)
 
     @cached_property
+    def input_relations(self) -> dict[str, Relation]:
+        """The views that its changes come from, and the relations that they stand for."""
+        dimensions = {d.relation.name: d.relation for node in self.nodes.values() for d in node.dimensions}
+        held = {view: dimensions[name] for name, view in self.facts.copies.items() if name in dimensions}
+        return {self.facts.feed: self.fact, **held}
+
+    @property
     def inputs(self) -> tuple[str, ...]:
-        """The views that its changes come from."""
-        return tuple(dict.fromkeys([self.facts.feed, *self.facts.copies.values()]))
+        return tuple(self.input_relations)
+
+    def relation_of(self, view: str) -> str:
+        return self.input_relations[view].name
+
+    @property
+    def waiting_group(self) -> str:
+        """The group of the summary-deltas that wait. Its states mean nothing."""
+        return waiting_group(self.name)
+
+
+def log_name(lattice: str, view: str) -> str:
+    """The table of the changes of a view that a lattice has noted."""
+    return f"_vk_log_{slug(lattice)}_{slug(view)}"
+
+
+def pending_name(node: str) -> str:
+    """The table of the summary-delta of a node that waits."""
+    return f"_vk_delta_{slug(node)}"
+
+
+def waiting_group(lattice: str) -> str:
+    return f"{lattice} waiting"
 
 
 def slug(name: str) -> str:
@@ -135,7 +172,7 @@ def slug(name: str) -> str:
 
 
 def lattices_of(
-    catalog: Catalog, relations: Mapping[str, Relation], determined: Callable[[Facts], Determined | None]
+    catalog: Catalog, relations: Mapping[str, Relation], determined: Determined | None
 ) -> dict[str, Lattice]:
     """The lattices of a warehouse, by the name of their group."""
     found: dict[str, list[Table]] = {}
@@ -177,7 +214,7 @@ def view_of(sql: str, member: int | None, relations: Mapping[str, Relation]) -> 
     return view
 
 
-def _lattice(name: str, tables: list[Table], determined: Callable[[Facts], Determined | None]) -> Lattice:
+def _lattice(name: str, tables: list[Table], determined: Determined | None) -> Lattice:
     facts = Facts(**tables[-1].definition.properties[SUMMARY]["facts"])
     # A table that was added later may have brought dimensions that the first ones do not know.
     copies: dict[str, str] = {}
@@ -201,5 +238,5 @@ def _lattice(name: str, tables: list[Table], determined: Callable[[Facts], Deter
         Level.COMPLETE if complete else Level.STRONG,
         {table.name: table for table in tables},
         virtual,
-        determined(facts),
+        determined,
     )

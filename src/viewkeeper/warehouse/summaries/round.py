@@ -7,13 +7,14 @@ Neither writes anything: what becomes of it is the business of a commit.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.clock import monotonic
+from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.content import ArrowContent
 from viewkeeper.summary.node import Node, recomputed_columns, rest_column, shape_of
 from viewkeeper.summary.plan import CHANGES, Plan
@@ -71,7 +72,6 @@ class Rounds:
 
     files: Files
     contents: Contents
-    pending: Mapping[str, pa.Table] = field(default_factory=dict)
 
     # --- propagate ---
 
@@ -81,31 +81,27 @@ class Rounds:
         record: Record,
         changes: Changes,
         expected: Any,
-        pending: "Mapping[str, DataFrame] | None" = None,
+        waiting: Mapping[str, pa.Table],
     ) -> Propagated:
-        """The summary-deltas of some changes. `pending` are summary-deltas that no refresh has applied yet."""
+        """The summary-deltas of some changes. Those that are waiting are not in the tables yet."""
         from viewkeeper.summary.propagate import propagate
 
         begin = monotonic()
         plan = lattice.lineage.plan(expected)
-        deltas = propagate(self.files.spark(), plan, self._inputs(lattice, record, changes, pending or {}))
+        deltas = propagate(self.files.spark(), plan, self._inputs(lattice, record, changes, waiting))
         return Propagated(deltas, plan, monotonic() - begin, sum(changes.rows.values()))
 
-    def _inputs(
-        self, lattice: Lattice, record: Record, changes: Changes, pending: "Mapping[str, DataFrame]"
-    ) -> "Inputs":
+    def _inputs(self, lattice: Lattice, record: Record, changes: Changes, waiting: Mapping[str, pa.Table]) -> "Inputs":
         from viewkeeper.summary.propagate import Inputs
 
         old, new, changed = {}, {}, {}
         for path, view in lattice.paths.items():
-            old[path], new[path] = self._dimension(lattice, view, record, changes)
+            old[path], new[path] = self.dimension(lattice, view, record, changes)
             if changes.rows.get(view):
                 changed[path] = changes.frames[view]
 
         def now(name: str) -> "DataFrame":
-            return (
-                self.fact(lattice, record, changes) if name == CHANGES else self._node(lattice, name, record, pending)
-            )
+            return self.fact(lattice, record, changes) if name == CHANGES else self.node(lattice, name, record, waiting)
 
         fact = changes.frames.get(lattice.facts.feed)
         if fact is None:
@@ -117,9 +113,7 @@ class Rounds:
         schema = arrow_schema(columns, signed=False).append(pa.field(WEIGHT, pa.int64()))
         return frame_of_table(self.files.spark(), schema.empty_table())
 
-    def _dimension(
-        self, lattice: Lattice, view: str, record: Record, changes: Changes
-    ) -> "tuple[DataFrame, DataFrame]":
+    def dimension(self, lattice: Lattice, view: str, record: Record, changes: Changes) -> "tuple[DataFrame, DataFrame]":
         """A dimension before and behind the changes."""
         stored = self.contents.frame(view, record)
         if not changes.rows.get(view):
@@ -132,19 +126,16 @@ class Rounds:
 
     def fact(self, lattice: Lattice, record: Record, changes: Changes) -> "DataFrame":
         """The stored fact behind the changes, with weights."""
-        from pyspark.sql import functions as F
-
-        columns = [F.col(f"`{name}`") for name in lattice.fact.columns]
-        stored = self.contents.frame(lattice.facts.feed, record).select(*columns, F.lit(1).cast("bigint").alias(WEIGHT))
+        stored = with_weight(self.contents.frame(lattice.facts.feed, record), lattice.fact)
         delta = changes.frames.get(lattice.facts.feed)
-        if changes.applied or delta is None:
-            return stored
-        return stored.unionAll(delta.select(*columns, WEIGHT))
+        return stored if changes.applied or delta is None else stored.unionAll(delta.select(*stored.columns))
 
-    def _node(self, lattice: Lattice, name: str, record: Record, pending: "Mapping[str, DataFrame]") -> "DataFrame":
-        node = lattice.nodes[name]
-        frame = linear_part(node, self.contents.frame(name, record))
-        return frame.unionAll(pending[name].select(*frame.columns)) if name in pending else frame
+    def node(self, lattice: Lattice, name: str, record: Record, waiting: Mapping[str, pa.Table]) -> "DataFrame":
+        """The linear part of a stored table, with what waits for it."""
+        frame = linear_part(lattice.nodes[name], self.contents.frame(name, record))
+        if name not in waiting:
+            return frame
+        return frame.unionAll(frame_of_table(self.files.spark(), waiting[name]).select(*frame.columns))
 
     # --- refresh ---
 
@@ -189,7 +180,7 @@ class Rounds:
         with TemporaryNames(spark) as temporary:
             fact = temporary.name(self.fact(lattice, record, changes))
             dimensions = {
-                path: temporary.name(self._dimension(lattice, view, record, changes)[1])
+                path: temporary.name(self.dimension(lattice, view, record, changes)[1])
                 for path, view in lattice.paths.items()
             }
             behind = {name: whole_table(_from_changes(lattice, name), fact, dimensions) for name in lattice.virtual}
@@ -202,8 +193,14 @@ class Rounds:
                 )
                 for name, keys in wanted.items()
             ]
-            answer = spark.sql(tagged([f"({statement})" for statement in statements])).toArrow()
-        return dict(zip(wanted, apart(answer, len(wanted)), strict=True))
+            columns = [_recomputed_columns(lattice.nodes[name]) for name in wanted]
+            tables = [(f"({statement})", one) for statement, one in zip(statements, columns, strict=True)]
+            answer = spark.sql(tagged(tables)).toArrow()
+        return dict(zip(wanted, apart(answer, columns), strict=True))
+
+
+def _recomputed_columns(node: Node) -> list[str]:
+    return [*node.keys, *(extreme.column for extreme in node.extremes if extreme.recomputed)]
 
 
 def _from_changes(lattice: Lattice, name: str) -> Any:
@@ -242,6 +239,13 @@ def _signed(names: Iterable[str], before: pa.Table, after: pa.Table) -> pa.Table
         if rows.num_rows
     ]
     return pa.concat_tables(parts)
+
+
+def with_weight(stored: "DataFrame", relation: Relation) -> "DataFrame":
+    """The columns of a relation, and 1 for each row."""
+    from pyspark.sql import functions as F
+
+    return stored.select(*[F.col(f"`{name}`") for name in relation.columns], F.lit(1).cast("bigint").alias(WEIGHT))
 
 
 def linear_part(node: Node, stored: "DataFrame") -> "DataFrame":

@@ -1,0 +1,368 @@
+"""A new summary: what must be stored for it, computed and created in one commit.
+
+feed and copies     if the lattice has none yet for its fact and dimensions: loaded from the sources, at one vector
+hidden nodes        as far as no table that is there serves
+the table           from the cheapest table that is there, else from the fact
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from viewkeeper.errors import DefinitionError, UnsupportedClause
+from viewkeeper.levels import Level
+from viewkeeper.messages import Vector
+from viewkeeper.sql.parse import parse_view
+from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
+from viewkeeper.sql.refresh_mode import RefreshMode, refresh_of
+from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.summary_view import Family, Member, SummaryView
+from viewkeeper.summary.defined import Defined, defined
+from viewkeeper.summary.derivation import Derivation
+from viewkeeper.summary.hidden_nodes import Part, with_hidden
+from viewkeeper.summary.node import Node, rest_column
+from viewkeeper.summary.plan import CHANGES, Lineage, changes_of
+from viewkeeper.summary.statements import quoted
+from viewkeeper.warehouse.catalog import Layout
+from viewkeeper.warehouse.columns import RESERVED, WEIGHT, columns_of
+from viewkeeper.warehouse.commit import Commit
+from viewkeeper.warehouse.summaries.lattice import SUMMARY, Facts, Lattice, slug
+from viewkeeper.warehouse.summaries.round import with_weight
+from viewkeeper.warehouse.summaries.typed_rows import weighted_frame
+from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL, SOURCES, VIEWS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from viewkeeper.summary.whole_tables import WholeTables
+    from viewkeeper.warehouse.summaries.keeping import Summaries
+
+MOST_REWRITTEN = 100_000
+"""Rows of a table that is rewritten in place by every refresh; a larger one gets its changes appended."""
+OF_SUMMARIES = ("consistency", "refresh", "group", "minmax", "core", "retention")
+
+
+@dataclass(frozen=True)
+class NewTable:
+    """A table that is to be created."""
+
+    node: Node
+    made_for: Defined
+    part: Part | None
+    member: int | None
+    padded: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class _Computed:
+    """The first content of a table: a frame, and its rows, on the driver if they are few."""
+
+    table: NewTable
+    frame: "DataFrame"
+    rows: Any
+    size: int
+
+
+@dataclass
+class Creation:
+    """One CREATE of a summary or of a family."""
+
+    summaries: "Summaries"
+    parsed: SummaryView | Family
+    relations: Mapping[str, Relation]
+    tables: list[NewTable] = field(default_factory=list)
+
+    def run(self) -> str:
+        """Create everything; the name of the summary."""
+        parsed = self.parsed
+        properties = dict(parsed.properties)
+        self._refuse_properties(properties)
+        members: Sequence[tuple[SummaryView, int | None, Member | None]] = (
+            [(member.view, place, member) for place, member in enumerate(parsed.members)]
+            if isinstance(parsed, Family)
+            else [(parsed, None, None)]
+        )
+        recompute = properties.get("minmax") == "recompute"
+        made = [(defined(view, recompute=recompute), place, member) for view, place, member in members]
+        star = made[0][0].star
+        facts, lattice = self._facts(star.fact, {d.relation for one, _, _ in made for d in one.star.dimensions})
+        if recompute and not facts.readable:
+            raise DefinitionError(
+                f"{parsed.name} is to recompute MIN and MAX from its core, and the core is not stored",
+                "add 'core' = 'stored', or leave 'minmax' out: a hidden table then answers",
+            )
+        if lattice is not None and lattice.deferred:
+            self.summaries.refresh(lattice)
+        stored = list(lattice.nodes.values()) if lattice else []
+        for one, place, member in made:
+            whole = with_hidden(one, stored, core_readable=facts.readable, recompute=recompute)
+            new = [NewTable(node, one, part, place) for node, part in whole.hidden]
+            new.append(NewTable(whole.node, one, None, place, member.padded if member else ()))
+            self.tables += new
+            stored += [table.node for table in new]
+        self._store(facts, lattice, stored)
+        return parsed.name
+
+    # --- what it needs ---
+
+    def _refuse_properties(self, properties: Mapping[str, str]) -> None:
+        for name in properties:
+            if name not in OF_SUMMARIES:
+                raise UnsupportedClause(
+                    f"the property {name} does not apply to {self.parsed.name}, which is a summary",
+                    f"a summary has {', '.join(OF_SUMMARIES)}; for others make its join a view and summarize that",
+                )
+
+    def _facts(self, fact: Relation, dimensions: set[Relation]) -> tuple[Facts, Lattice | None]:
+        """Where the facts come from, with what this summary adds; and the lattice that it joins, if there is one."""
+        properties = dict(self.parsed.properties)
+        refresh = properties.get(REFRESH, "continuous")
+        strict = properties.get("consistency") == "complete"
+        asked = f"{fact.name} summaries" + ("" if refresh == "continuous" else f" {refresh}")
+        name = properties.get("group") or asked + (" complete" if strict else "")
+        lattice = self.summaries.lattices().get(name)
+        keeper = self.summaries.keeper
+        over_view = fact.source == VIEWS
+        if lattice is not None:
+            self._check_joins(lattice, fact, properties)
+            facts = lattice.facts
+        else:
+            if name in keeper.groups():
+                raise DefinitionError(
+                    f"group {name} has views that are no summaries of {fact.name}", "choose another group"
+                )
+            facts = Facts(
+                keeper.group_of(fact.name) if over_view else f"{name} feed",
+                fact.name if over_view else f"_vk_feed_{slug(name)}",
+                fact.name,
+                over_view or properties.get("core") == "stored",
+            )
+        self.name = name
+        copies = dict(facts.copies)
+        for dimension in sorted(dimensions, key=lambda one: one.name):
+            if dimension.source == VIEWS:
+                self._check_group(dimension, facts)
+            held = dimension.name if dimension.source == VIEWS else f"_vk_copy_{slug(name)}_{slug(dimension.name)}"
+            copies.setdefault(dimension.name, held)
+        return replace(facts, copies=copies), lattice
+
+    def _check_joins(self, lattice: Lattice, fact: Relation, properties: Mapping[str, str]) -> None:
+        if lattice.facts.fact != fact.name:
+            raise DefinitionError(
+                f"group {lattice.name} has summaries of {lattice.facts.fact}, and {self.parsed.name} is one of "
+                f"{fact.name}",
+                "give it a group of its own, or leave the property out",
+            )
+        if properties.get("core") == "stored" and not lattice.facts.readable:
+            raise DefinitionError(
+                f"{self.parsed.name} is to be refreshed with {', '.join(lattice.visible)}, whose core is not stored",
+                "give it a group of its own with TBLPROPERTIES('group' = ...)",
+            )
+
+    def _check_group(self, dimension: Relation, facts: Facts) -> None:
+        there = self.summaries.keeper.group_of(dimension.name)
+        if there != facts.core:
+            raise UnsupportedClause(
+                f"{self.parsed.name} reads {dimension.name}, which is in group {there}, and facts of group "
+                f"{facts.core}: they have states of their own",
+                "use the table that the view reads, or create the views with the same TBLPROPERTIES('group' = ...)",
+            )
+
+    # --- storing it ---
+
+    def _store(self, facts: Facts, lattice: Lattice | None, nodes: Sequence[Node]) -> None:
+        from viewkeeper.summary.whole_tables import WholeTables
+
+        summaries = self.summaries
+        fact = self.tables[0].made_for.star.fact
+        edges = self._edges(nodes, fact)
+        new = {
+            relation: view
+            for relation, view in {fact.name: facts.feed, **facts.copies}.items()
+            if view not in summaries.catalog
+        }
+        needed = {edge.above.name for edge in edges} | {e.node for table in self.tables for e in table.node.extremes}
+        with ExitStack() as stack:
+            wanted = self._to_be_read(fact, facts, new, from_fact=CHANGES in needed)
+            contents, at = stack.enter_context(summaries.keeper.image(wanted, facts.core))
+            record = summaries.writer.last
+            above = {
+                name: summaries.rounds.node(lattice, name, record, {})
+                for name in needed
+                if lattice is not None and name in lattice.tables
+            }
+            if CHANGES in needed:
+                above[CHANGES] = self._fact_frame(contents, facts, fact)
+            dimensions = {name: self._dimension_frame(contents, name, facts) for name in facts.copies}
+            for name, frame in dimensions.items():
+                summaries.hierarchies.check(self.relations[name], frame)
+            joined = {d.path: dimensions[d.relation.name] for edge in edges for d in edge.joins}
+            by_name = {node.name: node for node in nodes}
+            small = self._is_small(contents, above, facts)
+            whole = stack.enter_context(
+                WholeTables(summaries.files.spark(), edges, above, joined, by_name, small=small)
+            )
+            made = self._computed(whole, stack, small=small)
+            with summaries.keeper.new_commit() as commit:
+                self._create_base(commit, facts, new, contents, at)
+                self._move_lattice(commit, at)
+                for one in made:
+                    if one.table.node.stored:
+                        self._create_table(commit, one, facts, at)
+                if refresh_of(self.parsed.properties).mode is not RefreshMode.CONTINUOUS:
+                    self._create_waiting(commit, facts, lattice, {one.table.node.name: one.frame for one in made})
+
+    def _is_small(self, contents: Mapping[str, Any], above: Mapping[str, Any], facts: Facts) -> bool:
+        """Whether so little is computed from that the driver can take all that comes of it."""
+        sizes = self.summaries.sizes()
+        rows = sum(sizes.get(facts.feed if name == CHANGES else name, 0) for name in above)
+        return all(getattr(zset, "in_memory", False) for zset in contents.values()) and rows <= MOST_REWRITTEN
+
+    def _computed(self, whole: "WholeTables", stack: ExitStack, *, small: bool) -> "list[_Computed]":
+        collected = whole.collected() if small else {}
+        made = []
+        for table in self.tables:
+            frame = whole.frames[table.node.name]
+            frame = stored_columns(table.node, self._order(table, frame), frame)
+            if small:
+                rows = collected[table.node.name]
+                for name in frame.columns:
+                    if name not in rows.column_names:
+                        rows = rows.append_column(name, pa.repeat(pa.scalar(0.0), rows.num_rows))
+                made.append(_Computed(table, frame, rows.select(frame.columns), rows.num_rows))
+            else:
+                frame = frame.persist()
+                stack.callback(frame.unpersist)
+                made.append(_Computed(table, frame, frame, frame.count() if table.node.stored else 0))
+        return made
+
+    def _to_be_read(
+        self, fact: Relation, facts: Facts, new: Mapping[str, str], *, from_fact: bool
+    ) -> dict[str, Relation]:
+        """The relations that have to be read at their sources."""
+        wanted = {name: self.relations[name] for name in new if name != fact.name}
+        stored = facts.readable and fact.name not in new
+        if fact.source != VIEWS and ((from_fact and not stored) or (facts.readable and fact.name in new)):
+            wanted[fact.name] = fact
+        return wanted
+
+    def _edges(self, nodes: Sequence[Node], fact: Relation) -> list[Derivation]:
+        """How the new tables are computed now: from tables that are there if one will do."""
+        sizes = self.summaries.sizes()
+        lineage = Lineage(nodes, changes_of(fact, WEIGHT), core_readable=True)
+        new = {table.node.name for table in self.tables}
+        plan = lineage.plan(lambda name: 1e18 if name == CHANGES else float(sizes.get(name, 1e9)))
+        return [edge for edge in plan.edges if edge.below.name in new]
+
+    def _fact_frame(self, contents: Mapping[str, Any], facts: Facts, fact: Relation) -> "DataFrame":
+        summaries = self.summaries
+        if fact.name in contents:
+            return weighted_frame(summaries.files.spark(), contents[fact.name], fact)
+        return with_weight(summaries.contents.frame(facts.feed, summaries.writer.last), fact)
+
+    def _dimension_frame(self, contents: Mapping[str, Any], name: str, facts: Facts) -> "DataFrame":
+        summaries = self.summaries
+        if name in contents:
+            return weighted_frame(summaries.files.spark(), contents[name], self.relations[name]).drop(WEIGHT)
+        return summaries.contents.frame(facts.copies[name], summaries.writer.last)
+
+    @staticmethod
+    def _order(table: NewTable, frame: "DataFrame") -> list[str]:
+        """The columns as the definition has them, then those that readers do not see."""
+        visible = [name for name in (table.made_for.visible if table.part is None else ()) if name in frame.columns]
+        others = [name for name in frame.columns if name not in visible]
+        rests = [rest_column(column) for measure, column in table.node.measures.items() if measure.floating]
+        return [*visible, *sorted(others, key=lambda name: name.startswith(RESERVED)), *rests]
+
+    def _create_base(
+        self, commit: Commit, facts: Facts, new: Mapping[str, str], contents: Mapping[str, Any], at: Vector
+    ) -> None:
+        there = self.summaries.writer.last.groups.get(facts.core)
+        if there is not None and (moved := {n: place for n, place in at.items() if there.vector.get(n) != place}):
+            commit.state(facts.core, moved)
+        for name, view in new.items():
+            select = parse_view(_select_all(self.relations[name]), self.relations, name=view)
+            rows = None if name == facts.fact and not facts.readable else contents[name]
+            self.summaries.keeper.create_internal(commit, select, facts.core, rows, at)
+
+    def _move_lattice(self, commit: Commit, at: Vector) -> None:
+        """A lattice that is there already goes to the vector of its core, if that has moved on."""
+        there = self.summaries.writer.last.groups.get(self.name)
+        if there is not None and (moved := {n: place for n, place in at.items() if there.vector.get(n) != place}):
+            commit.state(self.name, moved, resume=there.resume)
+
+    def _create_table(self, commit: Commit, made: "_Computed", facts: Facts, at: Vector) -> None:
+        table, columns = made.table, columns_of(made.frame.schema)
+        commit.create(
+            table.node.name,
+            [column for column in columns if not column[0].startswith(RESERVED)],
+            hidden={name: type for name, type in columns if name.startswith(RESERVED)},
+            rows=made.rows,
+            group=self.name,
+            vector=at,
+            layout=Layout.REWRITTEN if made.size <= MOST_REWRITTEN else Layout.APPENDED,
+            distinct=True,
+            retention=dict(self.parsed.properties).get("retention"),
+            properties=self._told(table, made.frame, facts),
+        )
+
+    def _told(self, table: NewTable, frame: "DataFrame", facts: Facts) -> dict[str, Any]:
+        """The properties of a table."""
+        properties, made = dict(self.parsed.properties), table.made_for
+        told: dict[str, Any] = {
+            "sql": self.parsed.sql,
+            "recompute": properties.get("minmax") == "recompute",
+            "facts": facts.as_json(),
+        }
+        if table.member is not None:
+            told["member"] = table.member
+        if table.part is not None:
+            told["part"] = {"extreme": table.part.extreme, "root_of": list(table.part.root_of)}
+            return {SUMMARY: told}
+        told["extremes"] = {extreme.column: extreme.node for extreme in table.node.extremes}
+        relations = [self.relations[name] for name in (facts.fact, *facts.copies)]
+        level = Level.COMPLETE if properties.get("consistency") == "complete" else Level.STRONG
+        seen = dict(columns_of(frame.selectExpr(*[f"{sql} AS `{name}`" for name, sql in made.shown]).schema))
+        return {
+            **properties,
+            SUMMARY: told,
+            ALGORITHM: "summary-delta",
+            LEVEL: str(level),
+            SOURCES: sorted({relation.source for relation in relations} - {VIEWS}),
+            "shown": [[name, sql, seen[name]] for name, sql in made.shown],
+            "having": made.having,
+            **({"family": made.view.family, "padded": [list(p) for p in table.padded]} if made.view.family else {}),
+        }
+
+    def _create_waiting(
+        self, commit: Commit, facts: Facts, lattice: Lattice | None, frames: "Mapping[str, DataFrame]"
+    ) -> None:
+        """Tables for what waits for a refresh."""
+        waiting = self.summaries.waiting
+        views = {facts.feed: self.relations[facts.fact]}
+        views |= {view: self.relations[name] for name, view in facts.copies.items()}
+        known = lattice.inputs if lattice is not None else ()
+        waiting.create_logs(
+            commit, self.name, facts.core, {view: one for view, one in views.items() if view not in known}
+        )
+        deltas = {}
+        for table in self.tables:
+            types = dict(columns_of(frames[table.node.name].schema))
+            deltas[table.node.name] = tuple((column, types[column]) for column in table.node.columns)
+        waiting.create_deltas(commit, self.name, deltas)
+
+
+def stored_columns(node: Node, names: Sequence[str], frame: "DataFrame") -> "DataFrame":
+    """The columns of a table in their order, with room for the rounding errors of sums."""
+    from pyspark.sql import functions as F
+
+    rests = {rest_column(column) for measure, column in node.measures.items() if measure.floating}
+    return frame.select(*[F.lit(0.0).alias(name) if name in rests else F.col(f"`{name}`") for name in names])
+
+
+def _select_all(relation: Relation) -> str:
+    columns = ", ".join(quoted(column) for column in relation.columns)
+    return f"SELECT {columns} FROM {'.'.join(map(quoted, relation.name.split('.')))}"

@@ -1,0 +1,280 @@
+"""The summaries of one warehouse: created, followed, propagated, refreshed, reloaded.
+
+continuous    with every commit of the core: propagate and refresh, all in that commit
+deferred      with every commit of the core: its changes are noted
+              propagate: what was noted becomes part of the summary-deltas that wait
+              refresh: these are applied, and all tables of the lattice published, in one commit
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from viewkeeper.clock import monotonic
+from viewkeeper.errors import UsageError, ViewkeeperError
+from viewkeeper.mediator.alignment import GroupChange
+from viewkeeper.messages import Vector
+from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.summary_view import Family, SummaryView
+from viewkeeper.summary.content import ArrowContent
+from viewkeeper.warehouse.catalog import Catalog
+from viewkeeper.warehouse.commit import Commit
+from viewkeeper.warehouse.halted import Halts
+from viewkeeper.warehouse.record import Record
+from viewkeeper.warehouse.summaries.contents import Contents
+from viewkeeper.warehouse.summaries.creating import Creation
+from viewkeeper.warehouse.summaries.decision import Decision, decide
+from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
+from viewkeeper.warehouse.summaries.lattice import SUMMARY, Lattice, lattices_of
+from viewkeeper.warehouse.summaries.learned import Learned
+from viewkeeper.warehouse.summaries.recomputing import recomputed_tables
+from viewkeeper.warehouse.summaries.round import Changes, Rounds
+from viewkeeper.warehouse.summaries.typed_rows import weighted_frame
+from viewkeeper.warehouse.summaries.waiting import Waiting
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.keeper import Keeper
+
+METRICS = "summaries"
+"""in the figures of a commit: what was done to each lattice"""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A refresh that is computed: what it stores, and what is told about it."""
+
+    signed: Mapping[str, Any]
+    contents: Mapping[str, ArrowContent]
+    learned: Learned
+    told: Mapping[str, Any]
+
+
+class Summaries:
+    """All lattices of one warehouse."""
+
+    def __init__(self, keeper: "Keeper") -> None:
+        self.keeper = keeper
+        self.files = keeper.files
+        self.writer = keeper.writer
+        self.contents = Contents(self.files)
+        self.rounds = Rounds(self.files, self.contents)
+        self.waiting = Waiting(self.files)
+        self._halts = Halts(self.files.store)
+        self._known: tuple[frozenset[tuple[str, int]], dict[str, Lattice]] | None = None
+
+    # --- what there is ---
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.writer.catalog
+
+    @property
+    def hierarchies(self) -> DeclaredHierarchies:
+        return DeclaredHierarchies(self.keeper.sources.definitions())
+
+    def lattices(self) -> dict[str, Lattice]:
+        """Those that are stored."""
+        stored = frozenset((d.name, d.created) for d in self.catalog.values() if SUMMARY in d.properties)
+        if self._known is None or self._known[0] != stored:
+            made = lattices_of(self.catalog, self.keeper.relations(), self.hierarchies.determined) if stored else {}
+            self._known = stored, made
+        return self._known[1]
+
+    def lattice_of(self, view: str) -> Lattice:
+        """The lattice of a summary or of a family; UsageError for what is none."""
+        for lattice in self.lattices().values():
+            families = {table.defined.view.family for table in lattice.visible.values()}
+            if view in lattice.visible or view in families:
+                return lattice
+        known = ", ".join(sorted(n for one in self.lattices().values() for n in one.visible)) or "none yet"
+        raise UsageError(f"{view} is not a summary", f"the summaries are: {known}")
+
+    def sizes(self) -> dict[str, int]:
+        return {name: table.rows for name, table in self.writer.last.tables.items()}
+
+    def learned(self, lattice: Lattice, record: Record) -> Learned:
+        return Learned.of(record.groups[lattice.name].resume)
+
+    def one_by_one(self, group: str) -> bool:
+        """Whether a summary shows every state of this core."""
+        return any(lattice.complete for lattice in self._fed_by(group))
+
+    def create(self, parsed: SummaryView | Family, relations: Mapping[str, Relation]) -> str:
+        return Creation(self, parsed, relations).run()
+
+    # --- following the core ---
+
+    def stored_states(self, group: str, changes: Sequence[GroupChange]) -> list[tuple[Vector, dict[str, Any]]]:
+        """What the core itself stores in these states: not its feeds, which are passed on or noted."""
+        states: list[tuple[Vector, dict[str, Any]]] = [(change.vector, dict(change.deltas)) for change in changes]
+        fed = self._fed_by(group)
+        for _, deltas in states:
+            for lattice in fed:
+                if lattice.deferred:
+                    self.waiting.note(lattice, deltas)
+            for lattice in fed:
+                if not lattice.facts.readable:
+                    deltas.pop(lattice.facts.feed, None)
+        return states
+
+    def _fed_by(self, group: str) -> list[Lattice]:
+        return [lattice for lattice in self.lattices().values() if lattice.facts.core == group]
+
+    def follow(self, commit: Commit, group: str, changes: Sequence[GroupChange]) -> None:
+        """New states of a core, for the lattices that follow it continuously. What goes wrong halts that lattice."""
+        for lattice in self._fed_by(group):
+            if not lattice.deferred and not self._is_halted(lattice):
+                try:
+                    self._follow(commit, lattice, changes)
+                except ViewkeeperError as error:
+                    self.halt(lattice, error.detail)
+
+    def advance(self, commit: Commit, group: str, vector: Vector) -> None:
+        """A core goes on without a state: so do those that follow it."""
+        for lattice in self._fed_by(group):
+            if not lattice.deferred and not self._is_halted(lattice):
+                commit.advance(lattice.name, vector)
+
+    def _follow(self, commit: Commit, lattice: Lattice, changes: Sequence[GroupChange]) -> None:
+        record = self.writer.last
+        vector = dict(record.groups[lattice.facts.core].vector)
+        for change in changes:
+            vector.update(change.vector)
+        delta = self._changes(lattice, changes)
+        if delta.none:
+            commit.advance(lattice.name, vector)
+            return
+        self._publish(commit, lattice, vector, self._made(lattice, record, delta, {}))
+
+    def _changes(self, lattice: Lattice, changes: Sequence[GroupChange]) -> Changes:
+        """The changes of the fact and of the dimensions, not stored yet."""
+        frames, rows = {}, {}
+        for view, relation in lattice.input_relations.items():
+            parts = [delta.keep(relation.columns) for change in changes for delta in change.deltas.get(view, ())]
+            if parts:
+                total = parts[0]
+                for part in parts[1:]:
+                    total = total + part
+                size = total.size()
+                if size:
+                    frames[view] = weighted_frame(self.files.spark(), total, relation)
+                    rows[view] = size
+        return Changes(frames, rows, applied=False)
+
+    # --- propagate and refresh ---
+
+    def _made(self, lattice: Lattice, record: Record, changes: Changes, waiting: Mapping[str, pa.Table]) -> Made:
+        """A refresh, by changes and by summary-deltas that have waited."""
+        learned = self.learned(lattice, record)
+        rows = sum(changes.rows.values())
+        decision = decide(learned, rows, record.tables[lattice.facts.feed].rows if lattice.facts.readable else None)
+        self._check_dimensions(lattice, record, changes)
+        if decision.recompute and not waiting:
+            return self._recompute(lattice, record, changes, learned, decision)
+        expected = learned.expected(self.sizes())
+        deltas = dict(waiting)
+        propagate = 0.0
+        if not changes.none:
+            made = self.rounds.propagate(lattice, record, changes, expected, waiting)
+            propagate = made.seconds
+            for name, table in made.deltas.items():
+                deltas[name] = pa.concat_tables([waiting[name], table]) if name in waiting else table
+        applied = self.rounds.refresh(lattice, record, deltas, changes)
+        sizes = {name: table.num_rows for name, table in deltas.items()}
+        told = {
+            **decision.told(),
+            "changes": rows,
+            "propagate_seconds": round(propagate, 4),
+            "refresh_seconds": round(applied.seconds, 4),
+            "tables": {
+                name: {"summary_delta": sizes.get(name, 0), **asdict(one.figures)}
+                for name, one in applied.refreshed.items()
+            },
+        }
+        after = learned.after(rows, sizes, propagate, applied.seconds)
+        return Made(applied.signed, applied.contents, after, told)
+
+    def _recompute(
+        self, lattice: Lattice, record: Record, changes: Changes, learned: Learned, decision: Decision
+    ) -> Made:
+        begin = monotonic()
+        signed = recomputed_tables(self, lattice, record, changes)
+        seconds = round(monotonic() - begin, 4)
+        told = {**decision.told(), "changes": sum(changes.rows.values()), "recompute_seconds": seconds}
+        return Made(signed, {}, learned.recomputed(seconds), told)
+
+    def _check_dimensions(self, lattice: Lattice, record: Record, changes: Changes) -> None:
+        """Hierarchies are declared: a change that contradicts one is found before anything rests on it."""
+        for relation, view in lattice.facts.copies.items():
+            if changes.rows.get(view) and self.hierarchies.of(relation) is not None:
+                self.hierarchies.check(
+                    lattice.input_relations[view], self.rounds.dimension(lattice, view, record, changes)[1]
+                )
+
+    def _publish(self, commit: Commit, lattice: Lattice, vector: Vector, made: Made) -> None:
+        changes = {name: [rows] for name, rows in made.signed.items()}
+        commit.states(lattice.name, [(vector, changes)], resume=made.learned.as_json())
+        commit.metrics.setdefault(METRICS, {})[lattice.name] = dict(made.told)
+        commit.afterwards(lambda record: self._remember(lattice, record, made.contents))
+
+    def _remember(self, lattice: Lattice, record: Record, contents: Mapping[str, ArrowContent]) -> None:
+        for name, content in contents.items():
+            self.contents.remember(lattice.tables[name].definition, record, content)
+
+    def propagate(self, lattice: Lattice) -> Mapping[str, Any]:
+        """Make summary-deltas of what was noted, and keep them until the refresh. Readers see nothing of it."""
+        with self.keeper.new_commit() as commit:
+            record = self.writer.last
+            changes = self.waiting.changes(lattice, record)
+            told: dict[str, Any] = {"changes": sum(changes.rows.values()), "propagate_seconds": 0.0}
+            if changes.none:
+                return told
+            self._check_dimensions(lattice, record, changes)
+            expected = self.learned(lattice, record).expected(self.sizes())
+            made = self.rounds.propagate(lattice, record, changes, expected, self.waiting.deltas(lattice, record))
+            self.waiting.empty(commit, [lattice.log(view) for view in lattice.inputs], record)
+            self.waiting.add(commit, lattice, made.deltas)
+            told["propagate_seconds"] = round(made.seconds, 4)
+            told["tables"] = {name: {"summary_delta": table.num_rows} for name, table in made.deltas.items()}
+            commit.metrics[METRICS] = {lattice.name: told}
+        return told
+
+    def refresh(self, lattice: Lattice) -> Mapping[str, Any]:
+        """Apply everything that waits, and publish all tables of the lattice in one commit."""
+        if not lattice.deferred:
+            return {"changes": 0, "reason": "it follows its facts continuously"}
+        with self.keeper.new_commit() as commit:
+            record = self.writer.last
+            changes = self.waiting.changes(lattice, record)
+            waiting = self.waiting.deltas(lattice, record)
+            vector = record.groups[lattice.facts.core].vector
+            if changes.none and not waiting:
+                if dict(vector) != dict(record.groups[lattice.name].vector):
+                    commit.advance(lattice.name, vector)
+                return {"changes": 0, "reason": "nothing has changed"}
+            made = self._made(lattice, record, changes, waiting)
+            self._publish(commit, lattice, vector, made)
+            self.waiting.empty(commit, self.waiting.tables(lattice), record)
+        return made.told
+
+    # --- halting ---
+
+    def _is_halted(self, lattice: Lattice) -> bool:
+        halted = self._halts.all()
+        return any(name in halted for name in (*lattice.visible, *lattice.inputs))
+
+    def halt(self, lattice: Lattice, reason: str) -> None:
+        """Stop refreshing a lattice: its tables stay as they are, and say why."""
+        state = self.writer.last.groups[lattice.name].last
+        for name, table in lattice.visible.items():
+            with suppress(ViewkeeperError):
+                self._halts.add(name, table.definition.folder, reason, state)
+
+    def halted_input(self, view: str, reason: str) -> None:
+        """A feed or a copy is not maintained any more."""
+        for lattice in self.lattices().values():
+            if view in lattice.inputs:
+                self.halt(lattice, f"{lattice.relation_of(view)}: {reason}" if view.startswith("_vk_") else reason)

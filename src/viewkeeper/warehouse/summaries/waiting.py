@@ -1,0 +1,118 @@
+"""What waits for the refresh of a deferred lattice.
+
+    noted changes       the rows that changed at the fact and the dimensions since the last propagation, with their sign
+    summary-deltas      what propagation has made of earlier ones, for each node; rows of one group add up
+
+Both are stored tables of the core group, hidden, so that nothing is lost between a commit of the core, after which its
+sources may forget, and the refresh. They only grow, until the propagation or the refresh empties them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from viewkeeper.sql.relation import Relation
+from viewkeeper.warehouse.columns import RESERVED, WEIGHT, Columns
+from viewkeeper.warehouse.commit import Commit
+from viewkeeper.warehouse.record import Record
+from viewkeeper.warehouse.signed_rows import frame_in_spark
+from viewkeeper.warehouse.snapshot import Files, Snapshot
+from viewkeeper.warehouse.summaries.contents import read_rows
+from viewkeeper.warehouse.summaries.lattice import CHANGE, Lattice, log_name, pending_name, waiting_group
+from viewkeeper.warehouse.summaries.round import Changes
+from viewkeeper.warehouse.summaries.typed_rows import weighted_table
+
+
+class Waiting:
+    """The tables of everything that waits."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    # --- noting ---
+
+    def note(self, lattice: Lattice, deltas: dict[str, Any]) -> None:
+        """Add the changes of one state of the core to what will be stored in it."""
+        for view, relation in lattice.input_relations.items():
+            if view in deltas:
+                deltas[lattice.log(view)] = [_noted(delta, relation) for delta in deltas[view]]
+
+    def changes(self, lattice: Lattice, record: Record) -> Changes:
+        """What was noted and not propagated yet."""
+        from pyspark.sql import functions as F
+
+        frames, rows = {}, {}
+        for view, relation in lattice.input_relations.items():
+            table = record.tables[lattice.log(view)]
+            if table.rows:
+                frame = self._frame(lattice.log(view), record)
+                columns = [F.col(f"`{name}`") for name in relation.columns]
+                frames[view] = frame.select(*columns, F.col(CHANGE).alias(WEIGHT))
+                rows[view] = table.rows
+        return Changes(frames, rows, applied=True)
+
+    def _frame(self, name: str, record: Record) -> Any:
+        return Snapshot(self._files, record).with_hidden(name).bag()
+
+    # --- summary-deltas ---
+
+    def deltas(self, lattice: Lattice, record: Record) -> dict[str, pa.Table]:
+        """The summary-deltas that wait, of the nodes that have any."""
+        catalog = self._files.catalogs.read(record.catalog)
+        return {
+            name: read_rows(self._files, catalog[lattice.pending(name)], record)
+            for name in lattice.nodes
+            if record.tables[lattice.pending(name)].rows
+        }
+
+    def add(self, commit: Commit, lattice: Lattice, deltas: Mapping[str, pa.Table]) -> None:
+        """Keep more summary-deltas."""
+        new = {lattice.pending(name): [_once(table)] for name, table in deltas.items() if table.num_rows}
+        commit.states(lattice.waiting_group, [({}, new)])
+
+    # --- creating and emptying ---
+
+    def tables(self, lattice: Lattice) -> list[str]:
+        return [*map(lattice.log, lattice.inputs), *map(lattice.pending, lattice.nodes)]
+
+    def create_logs(self, commit: Commit, lattice: str, core: str, views: Mapping[str, Relation]) -> None:
+        """Empty tables for changes to be noted in."""
+        for view, relation in views.items():
+            columns = list(zip(relation.columns, relation.types, strict=True))
+            commit.create(log_name(lattice, view), columns, hidden={CHANGE: "BIGINT"}, group=core)
+
+    def create_deltas(self, commit: Commit, lattice: str, nodes: Mapping[str, Columns]) -> None:
+        """Empty tables for summary-deltas to wait in."""
+        for node, columns in nodes.items():
+            _create(commit, pending_name(node), columns, waiting_group(lattice))
+
+    def empty(self, commit: Commit, names: Sequence[str], record: Record) -> None:
+        """Tables anew that have rows, without them."""
+        catalog = self._files.catalogs.read(record.catalog)
+        for name in names:
+            if record.tables[name].rows:
+                view = catalog[name]
+                commit.drop(name)
+                _create(commit, name, view.columns, view.group)
+
+
+def _create(commit: Commit, name: str, columns: Columns, group: str) -> None:
+    plain = [column for column in columns if not column[0].startswith(RESERVED)]
+    hidden = {column: type for column, type in columns if column.startswith(RESERVED)}
+    commit.create(name, plain, hidden=hidden, group=group)
+
+
+def _noted(delta: Any, relation: Relation) -> Any:
+    frame = frame_in_spark(delta)
+    if frame is None:
+        table = weighted_table(delta, relation)
+        return _once(table.rename_columns([*relation.columns, CHANGE]))
+    from pyspark.sql import functions as F
+
+    columns = [F.col(f"`{name}`") for name in relation.columns]
+    return frame.select(*columns, F.col(WEIGHT).alias(CHANGE), F.lit(1).cast("bigint").alias(WEIGHT))
+
+
+def _once(table: pa.Table) -> pa.Table:
+    return table.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), table.num_rows))
