@@ -59,7 +59,7 @@ CLAUSES = [
     ("SELECT cust FROM shop.orders HAVING cust > 1", "HAVING"),
     ("SELECT COUNT(*) AS n FROM shop.orders", "COUNT"),
     ("SELECT id FROM shop.orders WHERE id > MAX(id)", "MAX"),
-    ("SELECT collect_list(id) AS x FROM shop.orders", "ARRAY_AGG"),
+    ("SELECT collect_list(id) AS x FROM shop.orders", "COLLECT_LIST"),
     ("SELECT ROW_NUMBER() OVER (ORDER BY id) AS n FROM shop.orders", "window"),
     ("SELECT ROW_NUMBER() AS n FROM shop.orders", "window"),
     ("SELECT SUM(id) OVER (PARTITION BY cust) AS n FROM shop.orders", "window"),

@@ -14,7 +14,7 @@ from viewkeeper.errors import DefinitionError
 from viewkeeper.sql.bound_select import as_condition
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.summary_view import Aggregate, Function, readable
-from viewkeeper.sql.syntax import position
+from viewkeeper.sql.syntax import position, spark_sql
 from viewkeeper.sql.type_families import MAX_PRECISION, Family, parse_type, sql_type
 
 FUNCTIONS: dict[type[exp.Expr], Function] = {
@@ -62,10 +62,8 @@ def is_call(node: exp.Expr) -> bool:
 
 
 def call_name(node: exp.Expr) -> str:
-    """The function of a call, as SQL names it."""
-    if isinstance(node, exp.Anonymous):
-        return node.name.upper()
-    return node.sql_name() if isinstance(node, exp.Func) else type(node).__name__.upper()
+    """The function of a call, as Spark names it."""
+    return spark_sql(node).partition("(")[0].strip().upper()
 
 
 def has_call(node: exp.Expr) -> bool:
@@ -133,9 +131,14 @@ def _refuse_type(function: Function, argument: Expression, node: exp.Expr) -> No
     type = sql_type(parse_type(argument.type))
     if isinstance(argument.node, exp.Null):
         raise DefinitionError(f"{call} is always the same{where}", f"write {call.replace('NULL', 'column')}")
-    if function in _NUMBERS and not type.numeric and type.family is not Family.UNKNOWN:
+    what = readable(argument)
+    if function is not Function.COUNT and type.family is Family.UNKNOWN:
+        raise DefinitionError(
+            f"the type of {what} in {call} is not known{where}",
+            f"CAST it: {call.replace(what, f'CAST({what} AS ...)')}",
+        )
+    if function in _NUMBERS and not type.numeric:
         target = "INT" if type.family is Family.BOOLEAN else "DOUBLE"
-        what = readable(argument)
         raise DefinitionError(
             f"{call} needs a number, and {what} is {argument.type}{where}",
             f"CAST it: {call.replace(what, f'CAST({what} AS {target})')}",
@@ -148,9 +151,9 @@ def _refuse_type(function: Function, argument: Expression, node: exp.Expr) -> No
 
 
 def comparable(type: str) -> bool:
-    """Whether values of a type can be grouped and ordered; True if the type is unknown."""
+    """Whether values of a type can be grouped and ordered."""
     parsed = parse_type(type)
-    return parsed is None or not any(
+    return parsed is not None and not any(
         part.this in (exp.DType.MAP, exp.DType.VARIANT, exp.DType.OBJECT) for part in parsed.find_all(exp.DataType)
     )
 

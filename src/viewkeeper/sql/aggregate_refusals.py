@@ -14,10 +14,10 @@ from viewkeeper.errors import UnsupportedClause
 from viewkeeper.sql.aggregate_calls import FUNCTIONS, GROUPING, UNKNOWN_TO_SQLGLOT, call_name, is_call
 from viewkeeper.sql.syntax import position, spark_sql
 
-_HOLISTIC = "it is holistic: what it is for parts of a group cannot be put together, least of all when rows are deleted"
+_HOLISTIC = "it is holistic, so that what it is for parts of a group cannot be put together when rows are deleted"
 _KEEP_ROWS = "keep the rows in a view without GROUP BY, and compute it when reading that view"
 _UNDETERMINED = "which row it takes is not determined, so that every refresh could choose another"
-_NO_SHARED_SUMS = "it is not maintained: it is made of sums that no other function needs"
+_NO_SHARED_SUMS = "it is made of sums that no other function needs, and not maintained"
 _SUMS = "keep the sums that it is made of, such as SUM(x), SUM(y), SUM(x * y) and COUNT(*), and compute it when reading"
 _BOOLEAN = "it is not maintained under this name"
 
@@ -108,11 +108,12 @@ def _refuse_arguments(node: exp.Expr, name: str) -> None:
     if isinstance(node, exp.Count) and (len(arguments) > 1 or starred):
         if isinstance(node.this, exp.Star):
             return
-        value = "STRUCT(a, b)" if distinct else "1"
         raise _refusal(
             spark_sql(node),
             "a row with a NULL in any of several values does not count, and a count here has one value",
-            f"write COUNT({'DISTINCT ' if distinct else ''}CASE WHEN a IS NOT NULL AND b IS NOT NULL THEN {value} END)",
+            "make one value of them, which is NULL if one is: COUNT(DISTINCT CONCAT(a, '/', b))"
+            if distinct
+            else "write COUNT(CASE WHEN a IS NOT NULL AND b IS NOT NULL THEN 1 END)",
             node,
         )
     if len(arguments) != 1:
@@ -123,7 +124,7 @@ def _refuse_arguments(node: exp.Expr, name: str) -> None:
     if distinct and not isinstance(node, (exp.Count, exp.Min, exp.Max)):
         raise _refusal(
             f"{name}(DISTINCT {spark_sql(arguments[0])})",
-            "it is not maintained: a value leaves it only with its last duplicate",
+            "a value leaves it only with its last duplicate, and that is not maintained",
             f"define a view with SELECT DISTINCT of the groups and the value, and one with {name} over that view",
             node,
         )

@@ -68,8 +68,7 @@ class GroupedScope:
         if self.grouped is None or place in self.grouped:
             index = place if self.grouped is None else self.grouped.index(place)
             return _column(group_column(index), type)
-        null, known = exp.Null(), parse_type(type)
-        return exp.Cast(this=null, to=known) if known else null
+        return exp.cast(exp.Null(), parse_type(type) or type)
 
     def _grouping(self, node: exp.Expr) -> exp.Expr:
         name = "GROUPING_ID" if isinstance(node, exp.GroupingId) else "GROUPING"

@@ -152,7 +152,8 @@ class _Reader:
             )
         if not 1 <= place <= len(self.items):
             raise DefinitionError(
-                f"GROUP BY {place}, and SELECT has {len(self.items)} items", "count them from 1, or name the columns"
+                f"GROUP BY {place}: the items of SELECT are numbered from 1 to {len(self.items)}",
+                "count again, or name the columns",
             )
         item: exp.Expr = self.items[place - 1].unalias().unnest()
         self.refuse_aggregate(item, str(place))

@@ -37,7 +37,8 @@ def parse_definition(sql: str, catalog: Catalog, *, name: str | None = None) -> 
 
 
 def _aggregates(select: exp.Select) -> bool:
-    return any(select.args.get(clause) for clause in ("group", "having", "distinct")) or has_call(select)
+    clauses = any(select.args.get(clause) for clause in ("group", "having", "distinct"))
+    return clauses or has_call(select) or select.find(*GROUPING) is not None
 
 
 def _summary(definition: Definition, catalog: Catalog) -> SummaryView | Family:
@@ -82,6 +83,11 @@ def _grouped_nodes(bound: BoundSelect, group_by: GroupBy) -> tuple[exp.Expr, ...
 
 
 def _refuse_group(group: Expression, *, in_sets: bool) -> None:
+    if not group.type:
+        raise DefinitionError(
+            f"the type of {readable(group)} in GROUP BY is not known{position(group.node)}",
+            f"CAST it: CAST({readable(group)} AS ...)",
+        )
     if not comparable(group.type):
         raise DefinitionError(
             f"{readable(group)} is {group.type}, and values of that type cannot be grouped{position(group.node)}",

@@ -40,7 +40,7 @@ class Function(StrEnum):
 class Aggregate:
     """One call: `argument` is over the flat columns of the core's operands, and None for COUNT(*).
 
-    `type` is Spark's type of the result, '' if it is unknown.
+    `type` is Spark's type of the result.
     """
 
     function: Function
