@@ -45,6 +45,16 @@ class _NewStates:
 
 
 @dataclass(frozen=True)
+class NewState:
+    """A state that a commit adds to a group, with the changes that it is made of."""
+
+    group: str
+    number: int
+    vector: Vector
+    deltas: Mapping[str, Sequence[Delta]]
+
+
+@dataclass(frozen=True)
 class _Load:
     view: Definition
     rows: Any
@@ -60,9 +70,11 @@ class Commit:
         writer: "Writer",
         metrics: Mapping[str, Any] | None = None,
         afterwards: Callable[[Record], None] | None = None,
+        follow: "Callable[[Commit], None] | None" = None,
     ) -> None:
         self._writer = writer
         self._afterwards = afterwards
+        self._follow = follow
         self._last = writer.last
         self._catalog = dict(writer.catalog)
         self._groups: dict[str, _NewStates] = {}
@@ -71,6 +83,8 @@ class Commit:
         self._loads: dict[str, _Load] = {}
         self._dropped: set[str] = set()
         self.metrics: dict[str, Any] = dict(metrics or {})
+        self.new_states: list[NewState] = []
+        """the states that it adds, for those that follow them"""
         self._then: list[Callable[[Record], None]] = []
         self.record: Record | None = None
         """the record of this commit, once it is made"""
@@ -133,9 +147,13 @@ class Commit:
         states: Sequence[tuple[Vector, Mapping[str, Sequence[Delta]]]],
         *,
         resume: Mapping[str, Any] | None = None,
+        passed_on: Sequence[Mapping[str, Sequence[Delta]]] | None = None,
     ) -> int:
         """The next states of a group, in order: for each the positions that moved, and the changes of each view that
-        changes; the number of the last."""
+        changes; the number of the last.
+
+        `passed_on` has the changes for those that follow the group, if these are not only what is stored.
+        """
         new = self._open_group(group)
         changes: dict[str, list[tuple[int, Delta]]] = {}
         for number, (_, deltas) in enumerate(states, start=new.last + 1):
@@ -156,8 +174,9 @@ class Commit:
         added = [SignedRows(self._catalog[view]) for view in changes]
         for rows, of_view in zip(added, changes.values(), strict=True):
             rows.add(of_view)
-        for vector, _ in states:
+        for (vector, _), passed in zip(states, passed_on or [deltas for _, deltas in states], strict=True):
             new.last += 1
+            self.new_states.append(NewState(group, new.last, vector, passed))
             new.steps.append({source: place for source, place in vector.items() if new.vector.get(source) != place})
             new.vector.update(vector)
         if resume is not None:
@@ -165,6 +184,18 @@ class Commit:
         for rows in added:
             self._changes.setdefault(rows.view.name, SignedRows(rows.view)).extend(rows)
         return new.last
+
+    def also(self, state: "NewState", changes: Mapping[str, Sequence[Delta]]) -> None:
+        """More changes of a state that this commit adds already."""
+        for view, deltas in changes.items():
+            rows = SignedRows(find(self._catalog, view))
+            rows.add([(state.number, delta) for delta in deltas])
+            self._changes.setdefault(view, SignedRows(rows.view)).extend(rows)
+
+    @property
+    def advanced(self) -> Mapping[str, Vector]:
+        """The groups that go on without a state, and where to."""
+        return self._advanced
 
     def advance(self, group: str, vector: Vector) -> None:
         """The last state of a group also holds at these later positions: what lies between does not concern it."""
@@ -224,6 +255,8 @@ class Commit:
     ) -> None:
         try:
             if kind is None:
+                if self._follow is not None:
+                    self._follow(self)
                 self.record = self._writer.make(self)
         finally:
             self._writer.mutex.release()

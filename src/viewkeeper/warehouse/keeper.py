@@ -39,6 +39,7 @@ from viewkeeper.warehouse.parquet_files import STAGING
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.stored_states import StoredStates
 from viewkeeper.warehouse.summaries.keeping import Summaries
+from viewkeeper.warehouse.summaries.lattice import SUMMARY
 from viewkeeper.warehouse.view_properties import ALGORITHM, KEY, LEVEL, SOURCES, SQL, VIEWS
 from viewkeeper.warehouse.writer import Writer
 
@@ -99,11 +100,11 @@ class Keeper:
         return Kept(self._how(parsed, view.properties.get(ALGORITHM)), view.group)
 
     def relations(self) -> dict[str, Relation]:
-        """What a view can be over: the relations of the sources, and the views that are maintained."""
+        """What a view can be over: the relations of the sources, and the views that are stored."""
         views = {
             name: _as_relation(view)
             for name, view in self.writer.catalog.items()
-            if SQL in view.properties and not name.startswith(RESERVED)
+            if not name.startswith(RESERVED) and SUMMARY not in view.properties
         }
         return {**self.sources.relations(), **views}
 
@@ -117,8 +118,7 @@ class Keeper:
         """Those of these sources whose transactions may be parts of global ones."""
         return [name for name in sources if self.sources.definition(name).global_transactions]
 
-    @staticmethod
-    def _over_views(view: View) -> Maintenance:
+    def _over_views(self, view: View) -> Maintenance:
         if len(view.sources) > 1:
             tables = [name for name, relation in view.relations.items() if relation.source != VIEWS]
             raise UnsupportedClause(
@@ -130,6 +130,12 @@ class Keeper:
                 raise UnsupportedClause(
                     f"{view.name} follows the views that it reads, so the property {name} does not apply to it",
                     "leave it out, or set it at those",
+                )
+        for name in view.relations:
+            if SQL not in self.writer.catalog[name].properties:
+                raise UnsupportedClause(
+                    f"{name} is maintained by commits of its own, and only a summary can follow those",
+                    "aggregate it: SELECT ... GROUP BY ...; or keep the join of the views outside",
                 )
         return Maintenance(view, "batched-sweep")
 

@@ -27,13 +27,12 @@ class StoredStates:
 
     def commit(self, group: str, changes: Sequence[GroupChange]) -> None:
         with self._commit() as commit:
-            commit.states(group, self._summaries.stored_states(group, changes))
-            self._summaries.follow(commit, group, changes)
+            stored = [(change.vector, self._summaries.stored_part(group, change.deltas)) for change in changes]
+            commit.states(group, stored, passed_on=[change.deltas for change in changes])
 
     def advance(self, group: str, vector: Vector) -> None:
         with self._commit() as commit:
             commit.advance(group, vector)
-            self._summaries.advance(commit, group, vector)
 
     def read(self, view: str) -> Any:
         record = self._files.log.last()

@@ -117,7 +117,8 @@ class Warehouse:
 
     def commit(self, metrics: Mapping[str, Any] | None = None) -> Commit:
         """What a `with` block does to the returned object becomes one atomic commit when the block ends."""
-        return Commit(self._writing(), metrics, self._housekeeper.look if self._housekeeper else None)
+        afterwards = self._housekeeper.look if self._housekeeper else None
+        return Commit(self._writing(), metrics, afterwards, self._keeper.summaries.follow)
 
     def compact(self, view: str | None = None) -> list[str]:
         """Give views with pending deltas a new base, now; the names of those that had any."""

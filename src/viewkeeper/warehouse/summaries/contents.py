@@ -83,10 +83,11 @@ def _key(view: Definition, record: Record) -> tuple[str, int, int]:
 
 
 def frame_of_table(spark: "SparkSession", table: pa.Table) -> "DataFrame":
-    """The rows of an Arrow table as a frame."""
+    """The rows of an Arrow table as a frame. Few rows are one partition: nothing is then exchanged to group or join."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    return spark.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
+    frame = spark.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
+    return frame.coalesce(1) if table.num_rows <= SMALL else frame
 
 
 def read_rows(files: Files, view: Definition, record: Record) -> pa.Table:

@@ -15,13 +15,12 @@ import pyarrow as pa
 
 from viewkeeper.clock import monotonic
 from viewkeeper.errors import UsageError, ViewkeeperError
-from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.messages import Vector
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.summary.content import ArrowContent
 from viewkeeper.warehouse.catalog import Catalog
-from viewkeeper.warehouse.commit import Commit
+from viewkeeper.warehouse.commit import Commit, NewState
 from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.summaries.contents import Contents
@@ -32,7 +31,7 @@ from viewkeeper.warehouse.summaries.lattice import SUMMARY, Lattice, lattices_of
 from viewkeeper.warehouse.summaries.learned import Learned
 from viewkeeper.warehouse.summaries.recomputing import recomputed_tables
 from viewkeeper.warehouse.summaries.round import Changes, Rounds
-from viewkeeper.warehouse.summaries.typed_rows import weighted_frame
+from viewkeeper.warehouse.summaries.typed_rows import signed_frame
 from viewkeeper.warehouse.summaries.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -107,61 +106,55 @@ class Summaries:
 
     # --- following the core ---
 
-    def stored_states(self, group: str, changes: Sequence[GroupChange]) -> list[tuple[Vector, dict[str, Any]]]:
-        """What the core itself stores in these states: not its feeds, which are passed on or noted."""
-        states: list[tuple[Vector, dict[str, Any]]] = [(change.vector, dict(change.deltas)) for change in changes]
-        fed = self._fed_by(group)
-        for _, deltas in states:
-            for lattice in fed:
-                if lattice.deferred:
-                    self.waiting.note(lattice, deltas)
-            for lattice in fed:
-                if not lattice.facts.readable:
-                    deltas.pop(lattice.facts.feed, None)
-        return states
+    def stored_part(self, group: str, deltas: Mapping[str, Any]) -> dict[str, Any]:
+        """What the core itself stores of the changes of a state: not its feeds, which are passed on or noted."""
+        feeds = {lattice.facts.feed for lattice in self._fed_by(group) if not lattice.facts.readable}
+        return {view: changes for view, changes in deltas.items() if view not in feeds}
 
     def _fed_by(self, group: str) -> list[Lattice]:
         return [lattice for lattice in self.lattices().values() if lattice.facts.core == group]
 
-    def follow(self, commit: Commit, group: str, changes: Sequence[GroupChange]) -> None:
-        """New states of a core, for the lattices that follow it continuously. What goes wrong halts that lattice."""
-        for lattice in self._fed_by(group):
-            if not lattice.deferred and not self._is_halted(lattice):
-                try:
-                    self._follow(commit, lattice, changes)
-                except ViewkeeperError as error:
-                    self.halt(lattice, error.detail)
+    def follow(self, commit: Commit) -> None:
+        """Before a commit is made: what it does to cores, done to the lattices over them.
 
-    def advance(self, commit: Commit, group: str, vector: Vector) -> None:
-        """A core goes on without a state: so do those that follow it."""
-        for lattice in self._fed_by(group):
-            if not lattice.deferred and not self._is_halted(lattice):
-                commit.advance(lattice.name, vector)
+        What goes wrong halts that lattice alone.
+        """
+        for lattice in self.lattices().values():
+            core = lattice.facts.core
+            states = [state for state in commit.new_states if state.group == core]
+            if not (states or core in commit.advanced) or self._is_halted(lattice):
+                continue
+            if lattice.deferred:
+                for state in states:
+                    self.waiting.note(commit, lattice, state)
+                continue
+            try:
+                self._follow(commit, lattice, states)
+            except ViewkeeperError as error:
+                self.halt(lattice, error.detail)
 
-    def _follow(self, commit: Commit, lattice: Lattice, changes: Sequence[GroupChange]) -> None:
+    def _follow(self, commit: Commit, lattice: Lattice, states: Sequence[NewState]) -> None:
         record = self.writer.last
         vector = dict(record.groups[lattice.facts.core].vector)
-        for change in changes:
-            vector.update(change.vector)
-        delta = self._changes(lattice, changes)
+        for state in states:
+            vector.update(state.vector)
+        delta = self._changes(lattice, states)
         if delta.none:
-            commit.advance(lattice.name, vector)
+            vector.update(commit.advanced.get(lattice.facts.core, {}))
+            if vector != dict(record.groups[lattice.name].vector):
+                commit.advance(lattice.name, vector)
             return
         self._publish(commit, lattice, vector, self._made(lattice, record, delta, {}))
 
-    def _changes(self, lattice: Lattice, changes: Sequence[GroupChange]) -> Changes:
+    def _changes(self, lattice: Lattice, states: Sequence[NewState]) -> Changes:
         """The changes of the fact and of the dimensions, not stored yet."""
         frames, rows = {}, {}
         for view, relation in lattice.input_relations.items():
-            parts = [delta.keep(relation.columns) for change in changes for delta in change.deltas.get(view, ())]
-            if parts:
-                total = parts[0]
-                for part in parts[1:]:
-                    total = total + part
-                size = total.size()
-                if size:
-                    frames[view] = weighted_frame(self.files.spark(), total, relation)
-                    rows[view] = size
+            frame, size = signed_frame(
+                self.files.spark, [delta for state in states for delta in state.deltas.get(view, ())], relation
+            )
+            if frame is not None:
+                frames[view], rows[view] = frame, size
         return Changes(frames, rows, applied=False)
 
     # --- propagate and refresh ---

@@ -1,8 +1,11 @@
 """Z-sets as tables and frames with the types that a relation declares."""
 
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from viewkeeper.errors import SourceError
 from viewkeeper.sql.relation import Relation
@@ -14,10 +17,38 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def weighted_table(zset: Any, relation: Relation) -> pa.Table:
-    """The rows of a Z-set on the driver, with `_vk_weight`."""
-    rows = list(zset.keep(relation.columns).weights())
+def signed_frame(
+    spark: "Callable[[], SparkSession]", deltas: Sequence[Any], relation: Relation
+) -> "tuple[DataFrame | None, int]":
+    """Several changes of a relation as one frame with `_vk_weight`, and how many rows they have; None if none.
+
+    A change is a Z-set, an Arrow table or a frame with weights. Those on the driver are added up there.
+    """
+    frames = [frame for delta in deltas if (frame := frame_in_spark(delta)) is not None]
+    tables = [weighted_table(delta, relation) for delta in deltas if frame_in_spark(delta) is None]
+    small = _netted(pa.concat_tables(tables), relation) if tables else None
+    made = [_typed(frame, relation) for frame in frames]
+    rows = sum(frame.count() for frame in made)
+    if small is not None and small.num_rows:
+        made.append(frame_of_table(spark(), small))
+        rows += small.num_rows
+    return (reduce(lambda one, other: one.unionAll(other), made), rows) if made and rows else (None, 0)
+
+
+def _netted(table: pa.Table, relation: Relation) -> pa.Table:
+    """Each row once, with what its weights come to: changes are then weakly minimal."""
+    total = table.group_by(list(relation.columns), use_threads=False).aggregate([(WEIGHT, "sum")])
+    total = total.rename_columns([*relation.columns, WEIGHT])
+    return total.filter(pc.not_equal(total[WEIGHT], 0))
+
+
+def weighted_table(delta: Any, relation: Relation) -> pa.Table:
+    """The rows of a change on the driver, with `_vk_weight`."""
     schema = arrow_schema(tuple(zip(relation.columns, relation.types, strict=True)), signed=False)
+    if isinstance(delta, pa.Table):
+        arrays = [canonical_floats(delta[field.name].cast(field.type)) for field in schema]
+        return pa.Table.from_arrays([*arrays, delta[WEIGHT].cast(pa.int64())], [*relation.columns, WEIGHT])
+    rows = list(delta.keep(relation.columns).weights())
     values = zip(*(row for row, _ in rows), strict=True) if rows else ((),) * len(schema)
     try:
         arrays = [canonical_floats(pa.array(v, field.type)) for field, v in zip(schema, values, strict=True)]
@@ -30,8 +61,10 @@ def weighted_table(zset: Any, relation: Relation) -> pa.Table:
 def weighted_frame(spark: "SparkSession", zset: Any, relation: Relation) -> "DataFrame":
     """The rows of a Z-set as a frame, with `_vk_weight`; those in Spark stay there."""
     frame = frame_in_spark(zset)
-    if frame is None:
-        return frame_of_table(spark, weighted_table(zset, relation))
+    return frame_of_table(spark, weighted_table(zset, relation)) if frame is None else _typed(frame, relation)
+
+
+def _typed(frame: "DataFrame", relation: Relation) -> "DataFrame":
     from pyspark.sql import functions as F
 
     fields = spark_schema(tuple(zip(relation.columns, relation.types, strict=True)), signed=False).fields

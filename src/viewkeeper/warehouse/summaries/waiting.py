@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from viewkeeper.sql.relation import Relation
 from viewkeeper.warehouse.columns import RESERVED, WEIGHT, Columns
-from viewkeeper.warehouse.commit import Commit
+from viewkeeper.warehouse.commit import Commit, NewState
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.signed_rows import frame_in_spark
 from viewkeeper.warehouse.snapshot import Files, Snapshot
@@ -32,11 +32,16 @@ class Waiting:
 
     # --- noting ---
 
-    def note(self, lattice: Lattice, deltas: dict[str, Any]) -> None:
-        """Add the changes of one state of the core to what will be stored in it."""
-        for view, relation in lattice.input_relations.items():
-            if view in deltas:
-                deltas[lattice.log(view)] = [_noted(delta, relation) for delta in deltas[view]]
+    def note(self, commit: Commit, lattice: Lattice, state: NewState) -> None:
+        """Store the changes of a state of the core with it."""
+        commit.also(
+            state,
+            {
+                lattice.log(view): [_noted(delta, relation) for delta in state.deltas[view]]
+                for view, relation in lattice.input_relations.items()
+                if view in state.deltas
+            },
+        )
 
     def changes(self, lattice: Lattice, record: Record) -> Changes:
         """What was noted and not propagated yet."""
