@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from viewkeeper.sql.expressions import Expression
-from viewkeeper.sql.syntax import spark_sql
 from viewkeeper.summary.measures import Measure
 from viewkeeper.summary.node import Node
 from viewkeeper.summary.star import FACT, Dimension
@@ -43,13 +42,14 @@ class Derivation:
     below: Node
     joins: tuple[Dimension, ...]
     on: tuple[tuple[tuple[str, str], ...], ...]
-    """for each join: pairs of SQL and the column of the key"""
-    groups: Mapping[Expression, str]
-    where: tuple[str, ...]
+    """for each join: pairs of a column, such as `p.storeID`, and the column of the key"""
+    groups: Mapping[Expression, Expression]
+    """each group of `below`, over `p` and the joined dimensions `d0`, `d1`, ..."""
+    where: tuple[Expression, ...]
     summed: Mapping[Measure, str]
     """measures that `above` has: its column"""
-    computed: Mapping[Measure, str]
-    """measures over the groups of `above` and the dimensions: SQL of the argument"""
+    computed: Mapping[Measure, Expression]
+    """measures over the groups of `above` and the dimensions: their argument"""
     extension: tuple[Expression, ...] = ()
     """columns that the summary-delta of `above` must have beside its groups"""
 
@@ -74,10 +74,10 @@ def derive(
         return None
     resolver = _Resolver(below, above, determined)
     try:
-        groups = {group: resolver.sql(group) for group in below.groups}
-        where = tuple(resolver.sql(condition) for condition in sorted(below.where - above.where, key=str))
+        groups = {group: resolver.resolved(group) for group in below.groups}
+        where = tuple(resolver.resolved(condition) for condition in sorted(below.where - above.where, key=str))
         summed = {measure: above.measures[measure] for measure in below.measures if measure in above.measures}
-        computed = {m: resolver.sql(m.expression) for m in below.measures if m not in above.measures}
+        computed = {m: resolver.resolved(m.expression) for m in below.measures if m not in above.measures}
     except _NotDerivable:
         return None
     # A fact that has no row in a dimension is in no table that joins it, whether or not a column of it is used.
@@ -122,12 +122,9 @@ class _Resolver:
         self.on: list[tuple[tuple[str, str], ...]] = []
         self.extension: list[Expression] = []
 
-    def sql(self, expression: Expression) -> str:
-        return spark_sql(self._node(expression.node))
-
-    def _node(self, node: exp.Expr) -> exp.Expr:
+    def resolved(self, expression: Expression) -> Expression:
         """Whole groups first, then columns; a part of an expression may be a group too."""
-        return node.copy().transform(self._replaced)
+        return Expression.from_node(expression.node.copy().transform(self._replaced))
 
     def _replaced(self, node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Literal | exp.Identifier | exp.DataType):
@@ -135,7 +132,7 @@ class _Resolver:
         expression = Expression.from_node(node)
         column = self._by_text.get((expression.sql, expression.column_types))
         if column is not None and expression.columns:
-            return exp.column(exp.to_identifier(column, quoted=True), table=ABOVE)
+            return _column(ABOVE, column, node)
         return self._column(node, expression) if isinstance(node, exp.Column) else node
 
     def _column(self, node: exp.Column, expression: Expression) -> exp.Expr:
@@ -147,9 +144,8 @@ class _Resolver:
         if self._is_determined(dimension, expression):
             if expression not in self.extension:
                 self.extension.append(expression)
-            return exp.column(exp.to_identifier(f"{ALSO}{self.extension.index(expression)}", quoted=True), ABOVE)
-        alias = self.join(dimension)
-        return exp.column(exp.to_identifier(node.name, quoted=True), table=alias)
+            return _column(ABOVE, f"{ALSO}{self.extension.index(expression)}", node)
+        return _column(self.join(dimension), node.name, node)
 
     def _is_determined(self, dimension: Dimension, expression: Expression) -> bool:
         """Whether the summary-delta above may carry the column: it joins the dimension, and grows no groups by it."""
@@ -165,17 +161,23 @@ class _Resolver:
         """The alias of a dimension, joined if it was not."""
         if dimension not in self.joins:
             # The joins on the way to it come first.
-            on = tuple((spark_sql(self._key(column)), key) for column, key in dimension.on)
+            on = tuple((self._key(column), key) for column, key in dimension.on)
             self.joins.append(dimension)
             self.on.append(on)
         return f"d{self.joins.index(dimension)}"
 
-    def _key(self, column: str) -> exp.Expr:
+    def _key(self, column: str) -> str:
         for group, stored in self._above.groups.items():
             if group.is_column == column:
-                return exp.column(exp.to_identifier(stored, quoted=True), table=ABOVE)
+                return f"{ABOVE}.{stored}"
         path = column.partition(".")[0]
         if path not in self._dimensions:
             raise _NotDerivable
-        alias = self.join(self._dimensions[path])
-        return exp.column(exp.to_identifier(self._dimensions[path].columns[column], quoted=True), table=alias)
+        return f"{self.join(self._dimensions[path])}.{self._dimensions[path].columns[column]}"
+
+
+def _column(alias: str, name: str, instead_of: exp.Expr) -> exp.Column:
+    """A column of the statement, of the type of what it stands for."""
+    column = exp.column(exp.to_identifier(name, quoted=True), table=alias)
+    column.type = instead_of.type
+    return column

@@ -10,6 +10,8 @@ What `explain` shows is what Spark runs, under other names of tables. All summar
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from viewkeeper.sql.expressions import Expression, qualified
+from viewkeeper.sql.syntax import spark_sql
 from viewkeeper.sql.type_families import MAX_PRECISION, Family, parse_type, sql_type
 from viewkeeper.summary.derivation import ABOVE, ALSO, Derivation
 from viewkeeper.summary.measures import Measure
@@ -48,9 +50,9 @@ def summary_delta(edge: Derivation, names: Names) -> str:
     return terms[0] if len(terms) == 1 else added_up(edge.below, "\nUNION ALL\n".join(terms))
 
 
-def whole_table(edge: Derivation, above: str, dimensions: Mapping[str, str]) -> str:
-    """The statement of a whole table, from the whole of what is above it."""
-    return _term(edge, above, [(dimensions[dimension.path], False) for dimension in edge.joins])
+def whole_table(edge: Derivation, above: str, dimensions: Mapping[str, str], beside: Sequence[str] = ()) -> str:
+    """The statement of a whole table, from the whole of what is above it; `beside` are more aggregates of the same."""
+    return _term(edge, above, [(dimensions[dimension.path], False) for dimension in edge.joins], beside)
 
 
 def added_up(node: Node, rows: str) -> str:
@@ -147,32 +149,37 @@ def tagged_column(table: int, number: int) -> str:
     return f"t{table}_{number}"
 
 
-def _term(edge: Derivation, above: str, dimensions: Sequence[tuple[str, bool]]) -> str:
+def _term(edge: Derivation, above: str, dimensions: Sequence[tuple[str, bool]], beside: Sequence[str] = ()) -> str:
     """SELECT ... FROM above JOIN dimensions GROUP BY ...; a dimension that is a change has weights."""
     node = edge.below
     signs = [f"d{place}.{WEIGHT}" for place, (_, signed) in enumerate(dimensions) if signed]
     weight = " * ".join([f"{ABOVE}.{quoted(edge.above.count)}", *signs])
-    items = [f"{sql} AS {quoted(node.groups[group])}" for group, sql in edge.groups.items()]
+    items = [f"{sql_of(over)} AS {quoted(node.groups[group])}" for group, over in edge.groups.items()]
     items.append(f"{_total(weight)} AS {quoted(node.count)}")
     for measure, column in node.measures.items():
         if measure in edge.summed:
             value = f"{ABOVE}.{quoted(edge.summed[measure])}"
             summed = _sum(measure, times(value, sum_type(measure), " * ".join(signs)) if signs else value)
         elif measure.kind == "count":
-            summed = _total(f"IF({edge.computed[measure]} IS NULL, 0, {weight})")
+            summed = _total(f"IF({sql_of(edge.computed[measure])} IS NULL, 0, {weight})")
         else:
-            value = edge.computed[measure]
+            value = sql_of(edge.computed[measure])
             summed = _sum(measure, times(value, sum_type(measure), weight))
         items.append(f"{summed} AS {quoted(column)}")
-    text = f"SELECT {', '.join(items)}\nFROM {above} AS {ABOVE}"
+    text = f"SELECT {', '.join([*items, *beside])}\nFROM {above} AS {ABOVE}"
     for place, ((table, _), on) in enumerate(zip(dimensions, edge.on, strict=True)):
-        conditions = " AND ".join(f"{sql} = d{place}.{quoted(key)}" for sql, key in on)
+        conditions = " AND ".join(f"{sql_of(column)} = d{place}.{quoted(key)}" for column, key in on)
         text += f"\nJOIN {table} AS d{place} ON {conditions}"
     if edge.where:
-        text += "\nWHERE " + " AND ".join(f"({condition})" for condition in edge.where)
+        text += "\nWHERE " + " AND ".join(f"({sql_of(condition)})" for condition in edge.where)
     if edge.groups:
-        text += f"\nGROUP BY {', '.join(edge.groups.values())}"
+        text += f"\nGROUP BY {', '.join(map(sql_of, edge.groups.values()))}"
     return text
+
+
+def sql_of(expression: Expression | str) -> str:
+    """An expression, or a column by its flat name, with the columns as `alias.column`."""
+    return spark_sql(qualified(expression) if isinstance(expression, str) else expression.node)
 
 
 def _sum(measure: Measure, value: str) -> str:
