@@ -87,6 +87,13 @@ def test_nan_is_one_value_whatever_its_bits() -> None:
     assert content.matching(("k",), pa.table({"k": [other]}))["n"].to_pylist() == [0]
 
 
+def test_rows_come_in_the_order_of_the_content() -> None:
+    """The join looks at a large content in several threads at once."""
+    content = ArrowContent(pa.table({"k": pa.arange(0, 1 << 19)}))
+    wanted = pa.arange(0, 1 << 19, 7)
+    assert content.matching(("k",), pa.table({"k": wanted[::-1]}))["k"].combine_chunks() == wanted
+
+
 def test_values_of_a_wider_type_are_looked_up_as_the_contents_type() -> None:
     content = ArrowContent(pa.table({"k": pa.array(["a", None], pa.string()), "n": [0, 1]}))
     assert content.matching(("k",), pa.table({"k": pa.array([None, "a"], pa.large_string())}))["n"].to_pylist() == [

@@ -1,6 +1,8 @@
 """MIN, MAX and COUNT(DISTINCT e): from a hidden node, and recomputed as in the paper."""
 
+import struct
 from collections.abc import Mapping
+from datetime import date
 from itertools import pairwise
 from typing import Any
 
@@ -131,6 +133,22 @@ def test_a_hidden_node_may_change_without_a_delta_of_the_table() -> None:
     assert rows(answer["kept"].after) == [(1, 4, 4, 5, 2)]
 
 
+def test_nor_without_a_delta_of_a_table_that_is_recomputed_too() -> None:
+    both = NodeShape(
+        "both",
+        ("store",),
+        "n",
+        (Linear("n_e", "count"), Linear("sum", "float_sum", "n_e", "rest")),
+        (FromNode("least", "min", "values", ("shop",), "value"),),
+        (Recomputed("last", "max", "n_e", "inserted", "deleted"),),
+    )
+    numbers = {"n": [4], "n_e": [4], "sum": [1.5], "rest": [0.0], "least": [3]}
+    content = ArrowContent(pa.table({"store": [1], **numbers, "last": pa.array([date(2024, 2, 29)])}))
+    deltas = {"values": table(VALUE_TYPES, [(1, 3, -1), (1, 4, 1)])}
+    answer = refresh([both, VALUES], {"both": content, "values": Node().values}, deltas)["both"]
+    assert rows(answer.after) == [(1, 4, 4, 1.5, 0.0, 4, date(2024, 2, 29))]
+
+
 def test_nulls_count_in_nothing() -> None:
     assert rows(Node().refresh([(1, 1)], [(1, None, 1)]).after) == [(1, 5, 3, 5, 2)]
     assert rows(Node().refresh([(1, -1)], [(1, None, -1)]).after) == [(1, 3, 3, 5, 2)]
@@ -185,6 +203,19 @@ def test_a_hidden_node_that_is_grouped_by_more_columns() -> None:
     assert refreshed((1, 10, 3, -1), (1, 20, 5, -1)) == [(1, 1, 3, 3, 1)]
     assert refreshed((1, 10, 9, 1), (1, 20, 9, 1)) == [(1, 5, 3, 9, 3)]
     assert refreshed((1, 10, 5, 1), (1, 20, 5, -1), (1, 30, 1, 1)) == [(1, 4, 1, 5, 3)]
+
+
+def test_nan_is_one_value_whatever_its_bits() -> None:
+    nans = [struct.unpack("<d", struct.pack("<Q", bits))[0] for bits in (0x7FF8000000000000, 0xFFF8000000000001)]
+    kept = {"store": pa.int64(), "n": pa.int64(), "least": pa.float64(), "most": pa.float64(), "kinds": pa.int64()}
+    values = {"shop": pa.int64(), "value": pa.float64(), "n": pa.int64()}
+    for stored, deleted in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        contents = {
+            "kept": ArrowContent(table(kept, [(1, 2, 3.0, nans[0], 2)])),
+            "values": ArrowContent(table(values, [(1, 3.0, 1), (1, nans[stored], 1)])),
+        }
+        deltas = {"kept": pa.table({"store": [1], "n": [-1]}), "values": table(values, [(1, nans[deleted], -1)])}
+        assert rows(refresh([KEPT, VALUES], contents, deltas)["kept"].after) == [(1, 1, 3.0, 3.0, 1)]
 
 
 # Recomputed.

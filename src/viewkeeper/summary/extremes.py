@@ -147,7 +147,7 @@ def _looked_up(
             "sign": pa.concat_arrays([pa.repeat(ONE, stored.num_rows), changed[SIGN].combine_chunks()]),
         }
     )
-    rows = rows.filter(pc.and_(pc.is_valid(rows["place"]), pc.is_valid(rows["value"])))
+    rows = rows.filter(pc.is_valid(rows["place"]))
     present = rows.set_column(1, "value", one_nan(rows["value"])).group_by(["place", "value"], use_threads=False)
     left = present.aggregate([("sign", "sum")])
     left = left.filter(pc.greater(left["sign_sum"], ZERO))

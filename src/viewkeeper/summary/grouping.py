@@ -78,6 +78,13 @@ def surely(mask: pa.Array) -> pa.Array:
     return pc.fill_null(mask, FALSE)
 
 
+def all_of(mask: pa.Array, *others: pa.Array) -> pa.Array:
+    """Where all conditions hold."""
+    for other in others:
+        mask = pc.and_(mask, other)
+    return mask
+
+
 def first(mask: pa.Array) -> int | None:
     """The first place where a condition holds."""
     place = int(pc.index(mask, TRUE).as_py())

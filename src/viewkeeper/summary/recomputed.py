@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.summary.delta_join import DeltaJoin
-from viewkeeper.summary.grouping import FALSE, ZERO, first, numbered, placed
+from viewkeeper.summary.grouping import FALSE, ZERO, all_of, first, numbered, placed
 from viewkeeper.summary.ranking import Ends
 from viewkeeper.summary.soundness import corrupt
 
@@ -46,10 +46,10 @@ def kept(joined: DeltaJoin) -> Kept:
         columns[each.column] = pc.if_else(any_value, known, pa.scalar(None, known.type))
         if not joined.insert_only:
             made_up = pc.or_(end.undercut, end.renewed) if tight else end.undercut
-            unknown = pc.or_(pc.and_(end.hit, pc.invert(made_up)), pc.is_null(known))
-            needed = pc.or_(needed, pc.and_(any_value, unknown))
+            # A group that goes has no value left either.
+            needed = pc.or_(needed, all_of(any_value, end.hit, pc.invert(made_up)))
     deletions = any(joined.delta[each.deleted].null_count < joined.delta.num_rows for each in joined.shape.recomputed)
-    return Kept(columns, pc.and_(needed, joined.stays), tight and deletions)
+    return Kept(columns, needed, tight and deletions)
 
 
 def recomputed(joined: DeltaJoin, known: Kept, fresh: pa.Table) -> dict[str, pa.Array]:
@@ -63,7 +63,7 @@ def recomputed(joined: DeltaJoin, known: Kept, fresh: pa.Table) -> dict[str, pa.
     for each in joined.shape.recomputed:
         type = joined.old.schema.field(each.column).type
         found = placed(fresh[each.column].combine_chunks().take(row_of).cast(type), members, len(joined))
-        lacking = pc.and_(known.needed, pc.and_(pc.is_null(found), pc.greater(joined.new[each.count], ZERO)))
+        lacking = all_of(known.needed, pc.is_null(found), pc.greater(joined.new[each.count], ZERO))
         if (group := first(lacking)) is not None:
             count = joined.new[each.count][group]
             what = f"what {each.column} is recomputed from has no value, though {each.count} is {count}"

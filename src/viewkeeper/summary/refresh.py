@@ -138,9 +138,10 @@ def _without_change(joined: DeltaJoin, derived: FromNode) -> pa.Array:
 
 def _no_delta(shape: NodeShape, change: ValueChanges) -> pa.Table:
     """A summary-delta without rows, for a table that only its hidden nodes change."""
-    nothing = pa.array([], pa.int64())
-    keys = {key: change.rows[key].slice(0, 0) for key in shape.keys}
-    return pa.table(keys | {name: nothing for name in shape.delta_columns if name not in keys})
+    columns = {name: pa.nulls(0) for name in shape.delta_columns}
+    columns |= {key: change.rows[key].slice(0, 0) for key in shape.keys}
+    columns |= {name: pa.nulls(0, pa.int64()) for name in (shape.count, *(each.column for each in shape.linear))}
+    return pa.table(columns)
 
 
 def _asked(recompute: Recompute | None, wanted: Mapping[str, pa.Table]) -> Mapping[str, pa.Table]:

@@ -7,6 +7,7 @@ DOUBLE over nothing need not be 0: that is rounding, and it goes away with the v
 """
 
 from collections.abc import Mapping
+from decimal import localcontext
 from typing import NoReturn
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 from viewkeeper.errors import CorruptChange, ViewkeeperError
 from viewkeeper.summary.grouping import ZERO, first
 from viewkeeper.summary.node_shape import NodeShape
-from viewkeeper.summary.sums import misfit
+from viewkeeper.summary.sums import MOST_DIGITS, misfit
 
 
 def check(shape: NodeShape, groups: pa.Table, old: pa.Table, totals: Mapping[str, pa.Array]) -> None:
@@ -34,7 +35,8 @@ def check(shape: NodeShape, groups: pa.Table, old: pa.Table, totals: Mapping[str
     for column, wrong, why in checks:
         if (group := first(wrong)) is not None:
             before, after = old[column][group].as_py() or 0, totals[column][group].as_py()
-            what = f"{column} would be {after}, {why} (stored {before}, changed by {after - before})"
+            with localcontext(prec=MOST_DIGITS):
+                what = f"{column} would be {after}, {why} (stored {before}, changed by {after - before})"
             corrupt(shape, groups, group, what)
     for column, total in totals.items():
         if (group := misfit(total, old.schema.field(column).type)) is not None:
