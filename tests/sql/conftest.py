@@ -18,3 +18,26 @@ def catalog() -> Catalog:
         relation("pg.public.orders", "id", id="BIGINT", note="STRING", tags="ARRAY<STRING>", place="STRUCT<zip: INT>"),
     ]
     return {made.name: made for made in relations}
+
+
+@pytest.fixture(scope="session")
+def retail() -> Catalog:
+    """The tables of the summary-delta paper, with columns of other types for what it does not have."""
+    relations = [
+        relation(
+            "retail.pos",
+            None,
+            storeID="INT",
+            itemID="INT",
+            date="DATE",
+            qty="INT",
+            price="DECIMAL(10, 2)",
+            weight="DOUBLE",
+            gift="BOOLEAN",
+            note="STRING",
+            extra="MAP<STRING, INT>",
+        ),
+        relation("retail.stores", "storeID", storeID="INT", city="STRING", region="STRING"),
+        relation("retail.items", "itemID", itemID="INT", name="STRING", category="STRING", cost="DECIMAL(36, 4)"),
+    ]
+    return {made.name: made for made in relations}

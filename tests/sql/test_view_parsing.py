@@ -240,6 +240,7 @@ def test_crossings(catalog: Catalog, tables: str, crossings: tuple[tuple[int, in
         ("nullif(year(day), id)", "INT"),
         ("hash(id)", ""),
         ("hash(id) + 1", ""),
+        ("map('a', id)['a']", "BIGINT"),
         ("year(day)", "INT"),
         ("upper(sku) = 'A'", "BOOLEAN"),
         ("date_add(day, 1)", "DATE"),

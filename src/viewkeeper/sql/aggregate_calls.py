@@ -63,6 +63,8 @@ def is_call(node: exp.Expr) -> bool:
 
 def call_name(node: exp.Expr) -> str:
     """The function of a call, as Spark names it."""
+    if isinstance(node, (exp.Min, exp.Max)):
+        return node.sql_name()  # with two arguments sqlglot would write GREATEST
     return spark_sql(node).partition("(")[0].strip().upper()
 
 

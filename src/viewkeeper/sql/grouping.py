@@ -128,7 +128,7 @@ class _Reader:
             return tuple(index for part in node.expressions for index in self.part(part))
         if isinstance(node, _ANALYTIC):
             raise UnsupportedClause(
-                f"{type(node).__name__.upper()} inside another or in parentheses is not supported in a view",
+                f"{type(node).__name__.upper()} inside another is not supported in a view",
                 "write the sets out: GROUPING SETS ((a, b), (a), ())",
             )
         resolved = self.resolved(node)

@@ -34,6 +34,8 @@ def result_type(node: exp.Expr, type_of: TypeOf) -> str:
     node = node.unnest()
     if isinstance(node, exp.Cast):
         return sql_type(node.args["to"]).name
+    if isinstance(node, exp.Bracket):
+        return _element(parse_type(type_of(node.this)))
     if isinstance(node, _INT_FUNCTIONS):
         return "INT"
     if isinstance(node, _DOUBLE_FUNCTIONS):
@@ -50,6 +52,13 @@ def result_type(node: exp.Expr, type_of: TypeOf) -> str:
     if isinstance(node, (exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Greatest, exp.Least)):
         return _choice([type_of(part) for part in _branches(node) if not isinstance(part.unnest(), exp.Null)])
     return ""
+
+
+def _element(container: exp.DataType | None) -> str:
+    """The values of a MAP, or the elements of an ARRAY."""
+    if container is None or container.this not in (exp.DType.MAP, exp.DType.ARRAY) or not container.expressions:
+        return ""
+    return sql_type(container.expressions[-1]).name
 
 
 def _round(operand: SqlType, decimals: exp.Expr | None) -> str:
