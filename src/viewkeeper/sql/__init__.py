@@ -1,4 +1,5 @@
-"""View definitions: from SQL text to a select-project-join form.
+"""View definitions: from SQL text to the form in which a view is maintained.
 
-Start in `parse.py` (text to `View`); `view.py` is the form itself, `expressions.py` its scalar expressions.
+Start in `parse_summary.py` (text to join, summary table or family) and `parse.py` (text to join). `view.py` is the
+select-project-join form, `summary_view.py` the aggregate one, `expressions.py` their scalar expressions.
 """

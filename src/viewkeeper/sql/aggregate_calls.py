@@ -6,8 +6,6 @@
 The types are those of Spark in ANSI mode.
 """
 
-from dataclasses import replace
-
 from sqlglot import exp
 
 from viewkeeper.errors import DefinitionError
@@ -112,20 +110,13 @@ def aggregate_of(node: exp.Expr) -> Aggregate:
         return Aggregate(Function.COUNT_ALL, None, "BIGINT")
     if isinstance(argument, exp.Distinct):
         function, argument = Function.COUNT_DISTINCT, argument.expressions[0]
-    expression = _typed(argument.unnest())
+    argument = argument.unnest()
+    if isinstance(argument, exp.Case) and argument.this is None:
+        for when in argument.args["ifs"]:
+            as_condition(when.this)  # that of a FILTER is here now
+    expression = Expression.from_node(argument)
     _refuse_type(function, expression, node)
     return Aggregate(function, expression, _result_type(function, expression.type))
-
-
-def _typed(node: exp.Expr) -> Expression:
-    """A CASE with one branch and nothing else, as FILTER makes it, has the type of the branch."""
-    expression = Expression.from_node(node)
-    if isinstance(node, exp.Case) and node.args.get("this") is None and node.args.get("default") is None:
-        first, *others = node.args["ifs"]
-        as_condition(first.this)
-        if not expression.type and not others:
-            return replace(expression, type=Expression.from_node(first.args["true"]).type)
-    return expression
 
 
 def _refuse_type(function: Function, argument: Expression, node: exp.Expr) -> None:
