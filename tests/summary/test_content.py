@@ -162,9 +162,54 @@ def test_replaced_without_keys_replaces_the_only_row() -> None:
 
 
 def test_chunks_stay_few() -> None:
-    content = ArrowContent(pa.table({"k": [0]}))
-    for number in range(1, 3 * MOST_CHUNKS):
+    start = 1000
+    content = ArrowContent(pa.table({"k": range(start)}))
+    for number in range(start, start + 5 * MOST_CHUNKS):
         row = pa.table({"k": [number]})
         content = content.replaced(row.slice(0, 0), row, ("k",))
-        assert content.table["k"].num_chunks <= MOST_CHUNKS
-    assert content.table["k"].to_pylist() == list(range(3 * MOST_CHUNKS))
+        assert content.table["k"].num_chunks <= MOST_CHUNKS + 1
+    assert content.table["k"].to_pylist() == list(range(start + 5 * MOST_CHUNKS))
+
+
+def test_few_changes_of_a_large_content_copy_little() -> None:
+    large = pa.table({"k": pa.arange(0, 100_000), "n": pa.arange(0, 100_000)})
+    content = ArrowContent(large)
+    old, new = pa.table({"k": [5, 6], "n": [5, 6]}), pa.table({"k": [5], "n": [50]})
+    content.matching(("k",), old.select(["k"]))
+    allocated = pa.total_allocated_bytes()
+    after = content.replaced(old, new, ("k",))
+    assert pa.total_allocated_bytes() < allocated + large.nbytes / 10
+    assert (content.rows, after.rows) == (100_000, 99_999)
+    assert after.nbytes < large.nbytes + 1000
+    assert content.matching(("k",), old.select(["k"]))["n"].to_pylist() == [5, 6]
+    assert after.matching(("k",), old.select(["k"]))["n"].to_pylist() == [50]
+    assert after.table.num_rows == 99_999
+
+
+@pytest.mark.parametrize("size", [0, 10, 400])
+def test_any_history_of_replacements(size: int) -> None:
+    """Rows go, come back and change, beside many that stay or few."""
+    rng = seeded(size)
+    schema = pa.schema([("a", pa.int64()), ("b", pa.string()), ("n", pa.int64())])
+
+    def table(groups: dict[tuple[Any, ...], int]) -> pa.Table:
+        return pa.Table.from_pylist([{"a": a, "b": b, "n": n} for (a, b), n in groups.items()], schema)
+
+    def groups(of: pa.Table) -> dict[tuple[Any, ...], int]:
+        found = {(row["a"], row["b"]): row["n"] for row in of.to_pylist()}
+        assert len(found) == of.num_rows
+        return found
+
+    known: dict[tuple[Any, ...], int] = {(number, "x"): number for number in range(size)}
+    content = ArrowContent(table(known))
+    for step in range(120):
+        drawn = [(rng.choice([None, *range(12)]), rng.choice([None, "x", "y"])) for _ in range(rng.randrange(9))]
+        before = {key: known[key] for key in drawn if key in known}
+        after = {key: 1000 + step for key in drawn if rng.randrange(3)}
+        content = content.replaced(table(before), table(after), ("a", "b"))
+        known = {key: n for key, n in known.items() if key not in before} | after
+        assert groups(content.table) == known
+        assert content.rows == len(known)
+        wanted = table(dict.fromkeys(drawn, 0)).select(["a", "b"])
+        assert groups(content.matching(("a", "b"), wanted)) == after
+        assert groups(content.matching((), wanted)) == (known if drawn else {})

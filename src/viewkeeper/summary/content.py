@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from viewkeeper.summary.grouping import FALSE, TRUE, ZERO_POINT, one_nan, surely
 
 MOST_CHUNKS = 16
-"""Each refresh adds a chunk; with more than these they are copied into one."""
+"""Each refresh adds a chunk of rows that came; with more than these they are copied into one."""
 
 
 class Content(Protocol):
@@ -70,58 +70,93 @@ class _Range:
 
 
 class ArrowContent:
-    """Rows in memory, with the range of each column that was asked for. Nothing of it ever changes."""
+    """Rows in memory. Nothing of it ever changes: a refresh makes another content of it.
+
+    Rows that are replaced stay where they are, and are known to be gone; rows that come are added at the end. So a few
+    changes of a large table copy little. All is copied when a quarter of the rows are gone or came.
+    """
 
     def __init__(self, table: pa.Table) -> None:
-        self.table = table
+        self._stored = table
+        self._there: pa.Array | None = None
+        """of each stored row, whether it is still there; None if all are"""
+        self._copied: int = table.num_rows
+        """how many rows were there at first; those after them came"""
         self._ranges: dict[str, _Range] = {}
 
     @property
     def rows(self) -> int:
-        return int(self.table.num_rows)
+        return int(self._stored.num_rows if self._there is None else pc.sum(self._there, min_count=0).as_py())
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes, without a copy of it."""
+        return int(self._stored.nbytes)
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """All rows; a copy, if some are gone."""
+        return self._stored if self._there is None else self._stored.filter(self._there)
 
     def matching(self, columns: tuple[str, ...], values: pa.Table) -> pa.Table:
-        return self.table.take(self._positions(columns, values))
+        return self._stored.take(self._positions(columns, values))
 
     def in_range(self, columns: tuple[str, ...], values: pa.Table) -> pa.Table:
         for name in columns:
             if values.num_rows:
-                values = values.filter(self._range(name).admits(values[name].cast(self.table[name].type)))
+                values = values.filter(self._range(name).admits(values[name].cast(self._stored[name].type)))
         return values
 
     def replaced(self, before: pa.Table, after: pa.Table, keys: tuple[str, ...]) -> "ArrowContent":
         """The content without the groups of `before` and `after`, and with the rows of `after`."""
-        before, after = (rows.select(self.table.column_names).cast(self.table.schema) for rows in (before, after))
-        stay = self.table
-        positions = self._positions(keys, pa.concat_tables([before, after]).select(keys))
-        if len(positions):
-            gone = pc.scatter(pa.repeat(TRUE, len(positions)), positions, max_index=self.rows - 1)
-            stay = stay.filter(pc.is_null(gone))
-        table = pa.concat_tables([stay, after])
-        if any(column.num_chunks > MOST_CHUNKS for column in table.columns):
-            table = table.combine_chunks()
-        content = ArrowContent(table)
+        before, after = (rows.select(self._stored.column_names).cast(self._stored.schema) for rows in (before, after))
+        gone = self._positions(keys, pa.concat_tables([before, after]).select(keys))
+        there = self._without(gone)
+        came = pa.concat_tables([self._stored.slice(self._copied), after])
+        lost = 0 if there is None else self._copied - pc.sum(there.slice(0, self._copied), min_count=0).as_py()
+        if max(lost, came.num_rows) * 4 > self._copied:
+            whole = pa.concat_tables([self._stored, after])
+            content = ArrowContent((whole if there is None else whole.filter(_longer(there, after))).combine_chunks())
+        else:
+            if any(column.num_chunks > MOST_CHUNKS for column in came.columns):
+                came = came.combine_chunks()
+            content = ArrowContent(pa.concat_tables([self._stored.slice(0, self._copied), came]))
+            content._copied = self._copied
+            content._there = None if there is None else _longer(there, after)
         # Rows that went make no range narrower: a range that is too wide costs a lookup and no more.
         content._ranges = {name: known.widened(after[name]) for name, known in self._ranges.items()}
         return content
 
+    def _without(self, positions: pa.Array) -> pa.Array | None:
+        """Which of the stored rows are there if these are not."""
+        if not len(positions):
+            return self._there
+        gone = pc.scatter(pa.repeat(TRUE, len(positions)), positions, max_index=self._stored.num_rows - 1)
+        stay = pc.is_null(gone)
+        return stay if self._there is None else pc.and_(stay, self._there)
+
     def _range(self, name: str) -> _Range:
         if name not in self._ranges:
-            self._ranges[name] = _Range.of(self.table[name])
+            self._ranges[name] = _Range.of(self._stored[name])
         return self._ranges[name]
 
     @cached_property
     def _numbers(self) -> pa.Array:
-        return pa.arange(0, self.rows)
+        return pa.arange(0, self._stored.num_rows)
 
     def _positions(self, columns: tuple[str, ...], values: pa.Table) -> pa.Array:
         """Where the rows are that match, in order."""
         if not columns:
-            return self._numbers if values.num_rows else self._numbers.slice(0, 0)
+            positions = self._numbers if values.num_rows else self._numbers.slice(0, 0)
+        else:
+            positions = self._joined(columns, values)
+        return positions if self._there is None else positions.filter(self._there.take(positions))
+
+    def _joined(self, columns: tuple[str, ...], values: pa.Table) -> pa.Array:
         # Only the values are cut down to the ranges. To cut the content too takes longer than the join, which has a
         # Bloom filter: 7 ms against 5 ms for a million rows with three keys.
         values = self.in_range(columns, values)
-        if not values.num_rows or not self.rows:
+        if not values.num_rows or not self._stored.num_rows:
             return self._numbers.slice(0, 0)
         here, there = self._comparable(columns, values)
         names = list(there)
@@ -135,7 +170,7 @@ class ArrowContent:
         here: _Columns = {}
         there: _Columns = {}
         for place, name in enumerate(columns):
-            ours, theirs = one_nan(self.table[name]), one_nan(values[name].cast(self.table[name].type))
+            ours, theirs = one_nan(self._stored[name]), one_nan(values[name].cast(self._stored[name].type))
             if ours.null_count and theirs.null_count:
                 here[f"null {place}"], there[f"null {place}"] = pc.is_null(ours), pc.is_null(theirs)
                 filler = ZERO_POINT.cast(ours.type) if pa.types.is_floating(ours.type) else self._range(name).least
@@ -145,6 +180,10 @@ class ArrowContent:
                 ours, theirs = pc.fill_null(ours, filler), pc.fill_null(theirs, filler)
             here[f"key {place}"], there[f"key {place}"] = ours, theirs
         return here, there
+
+
+def _longer(there: pa.Array, after: pa.Table) -> pa.Array:
+    return pa.concat_arrays([there, pa.repeat(TRUE, after.num_rows)])
 
 
 _Columns = dict[str, pa.ChunkedArray]
