@@ -13,8 +13,13 @@ _WORDS = frozenset(ViewDialect.tokenizer_class.KEYWORDS)
 
 def laid_out(sql: str) -> str:
     """The same statement, over several lines."""
-    tree = sqlglot.parse_one(sql, dialect=ViewDialect)
+    tree = sqlglot.parse_one(sql, dialect=ViewDialect).transform(_without_parentheses)
     for identifier in tree.find_all(exp.Identifier):
         if _PLAIN.fullmatch(identifier.name) and identifier.name.upper() not in _WORDS:
             identifier.set("quoted", False)
     return tree.sql(ViewDialect, pretty=True, comments=False)
+
+
+def _without_parentheses(node: exp.Expr) -> exp.Expr:
+    """A column needs none."""
+    return node.this if isinstance(node, exp.Paren) and isinstance(node.this, exp.Column) else node

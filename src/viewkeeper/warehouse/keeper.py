@@ -31,15 +31,15 @@ from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.catalog import Definition, find
 from viewkeeper.warehouse.collected import CollectedRows
-from viewkeeper.warehouse.columns import HIDDEN, RESERVED
+from viewkeeper.warehouse.columns import HIDDEN
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.halted import Halts
+from viewkeeper.warehouse.known_relations import relations_of
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.parquet_files import STAGING
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.stored_states import StoredStates
 from viewkeeper.warehouse.summaries.keeping import Summaries
-from viewkeeper.warehouse.summaries.lattice import SUMMARY
 from viewkeeper.warehouse.view_properties import ALGORITHM, KEY, LEVEL, SOURCES, SQL, VIEWS
 from viewkeeper.warehouse.writer import Writer
 
@@ -101,12 +101,7 @@ class Keeper:
 
     def relations(self) -> dict[str, Relation]:
         """What a view can be over: the relations of the sources, and the views that are stored."""
-        views = {
-            name: _as_relation(view)
-            for name, view in self.writer.catalog.items()
-            if not name.startswith(RESERVED) and SUMMARY not in view.properties
-        }
-        return {**self.sources.relations(), **views}
+        return relations_of(self.writer.catalog, self.sources.relations())
 
     def _how(self, view: View, before: str | None = None) -> Maintenance:
         if VIEWS in view.sources:
@@ -434,12 +429,6 @@ class Keeper:
 
     def close(self) -> None:
         self.sources.close()
-
-
-def _as_relation(view: Definition) -> Relation:
-    """A view as others read it."""
-    names, types = zip(*view.shown.columns, strict=True)
-    return Relation(view.name, VIEWS, names, types, tuple(view.properties.get(KEY) or ()) or None)
 
 
 @dataclass(frozen=True)
