@@ -69,8 +69,8 @@ def refresh(
 ) -> dict[str, Refreshed]:
     """Refresh summary tables, given their contents before and their summary-deltas.
 
-    A table without a summary-delta, and whose hidden nodes have none, is left out of the answer. `recompute` is called
-    at most once, for all tables.
+    A table without a summary-delta, and whose hidden nodes have none, is left out of the answer, and its shape may be
+    left out of the question. `recompute` is called at most once, for all tables.
     """
     tables: dict[str, _Table] = {}
     for shape in _hidden_first(shapes):
@@ -100,7 +100,7 @@ class _Table:
 def _hidden_first(shapes: Sequence[NodeShape]) -> list[NodeShape]:
     by_name = {shape.table: shape for shape in shapes}
     order = TopologicalSorter({shape.table: {each.node for each in shape.derived} for shape in shapes}).static_order()
-    return [by_name[name] for name in order]
+    return [by_name[name] for name in order if name in by_name]
 
 
 def _joined(
