@@ -149,6 +149,12 @@ def test_nor_without_a_delta_of_a_table_that_is_recomputed_too() -> None:
     assert rows(answer.after) == [(1, 4, 4, 1.5, 0.0, 4, date(2024, 2, 29))]
 
 
+def test_a_group_that_only_the_hidden_node_knows_is_not_inserted() -> None:
+    answer = Node().refresh([(1, 1)], [(1, 5, 1), (9, 5, 1)])
+    assert rows(answer.after) == [(1, 5, 3, 5, 2)]
+    assert answer.figures.unchanged == 1
+
+
 def test_nulls_count_in_nothing() -> None:
     assert rows(Node().refresh([(1, 1)], [(1, None, 1)]).after) == [(1, 5, 3, 5, 2)]
     assert rows(Node().refresh([(1, -1)], [(1, None, -1)]).after) == [(1, 3, 3, 5, 2)]

@@ -72,7 +72,9 @@ def join(
     `only_inserts` is whether these tell of no deletion.
     """
     groups, (delta_groups, *other_groups) = numbered((delta, *also), shape.keys)
-    insert_only = only_inserts and _only_inserts(shape, delta)
+    # What the delta does not tell of is not known to be inserted.
+    told = len(pc.unique(delta_groups)) == groups.num_rows
+    insert_only = told and only_inserts and _only_inserts(shape, delta)
     wanted, optimizations = groups, []
     if insert_only and delta.num_rows:
         optimizations.append("insert-only")
