@@ -13,6 +13,8 @@ from viewkeeper.warehouse.summaries.learned import Learned
 
 WORTH_RECOMPUTING = 0.5
 """changes for each row of the fact beyond which recomputing is tried, before anything was learned"""
+TOO_FEW = 1000
+"""changes that are no reason to try it, however small the fact"""
 
 
 @dataclass(frozen=True)
@@ -44,4 +46,4 @@ def decide(learned: Learned, changes: int, fact_rows: int | None) -> Decision:
         reason = f"{incremental:.3g} s expected for {changes:,} changes, {recomputed:.3g} s to recompute"
         return Decision(incremental > recomputed, reason, incremental, recomputed)
     reason = f"{changes:,} changes of {fact_rows:,} facts"
-    return Decision(share > WORTH_RECOMPUTING and changes > 1000, reason, incremental, recomputed)
+    return Decision(share > WORTH_RECOMPUTING and changes > TOO_FEW, reason, incremental, recomputed)
