@@ -161,7 +161,7 @@ def _term(edge: Derivation, above: str, dimensions: Sequence[tuple[str, bool]], 
             value = f"{ABOVE}.{quoted(edge.summed[measure])}"
             summed = _sum(measure, times(value, sum_type(measure), " * ".join(signs)) if signs else value)
         elif measure.kind == "count":
-            summed = _total(f"IF({sql_of(edge.computed[measure])} IS NULL, 0, {weight})")
+            summed = _total(f"IF(({sql_of(edge.computed[measure])}) IS NULL, 0, {weight})")
         else:
             value = sql_of(edge.computed[measure])
             summed = _sum(measure, times(value, sum_type(measure), weight))

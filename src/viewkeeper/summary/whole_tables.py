@@ -9,20 +9,19 @@ from the fact.
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from viewkeeper.summary.derivation import Derivation
 from viewkeeper.summary.node import Node
-from viewkeeper.summary.propagate import TemporaryNames, apart
-from viewkeeper.summary.statements import tagged, whole_table, with_extremes
+from viewkeeper.summary.propagate import TemporaryNames
+from viewkeeper.summary.statements import whole_table, with_extremes
 
 
 class WholeTables:
-    """The content of nodes, as frames; those that others are computed from are kept by Spark until the end of the block.
+    """The content of nodes as frames. Those that others are computed from are kept by Spark to the end of the block.
 
     `above` has what the edges start from: the fact (with `_vk_weight`), and nodes that are stored; so has `nodes`, and
-    those that are made. If little comes of it, nothing is kept: `collected` computes all of them in one job.
+    those that are made.
     """
 
     def __init__(
@@ -32,10 +31,7 @@ class WholeTables:
         above: Mapping[str, DataFrame],
         dimensions: Mapping[str, DataFrame],
         nodes: Mapping[str, Node],
-        *,
-        small: bool = False,
     ) -> None:
-        self._spark = spark
         self._kept: list[DataFrame] = []
         self.frames: dict[str, DataFrame] = {}
         made = [edge.below for edge in edges]
@@ -46,7 +42,7 @@ class WholeTables:
             for edge in edges:
                 name = edge.below.name
                 frame = spark.sql(whole_table(edge, tables[edge.above.name], joined))
-                if name in read and not small:
+                if name in read:
                     self._kept.append(frame := frame.persist())
                 tables[name] = temporary.name(frame)
                 self.frames[name] = frame
@@ -62,11 +58,3 @@ class WholeTables:
     ) -> None:
         for frame in self._kept:
             frame.unpersist()
-
-    def collected(self) -> dict[str, pa.Table]:
-        """All of them on the driver, by one job."""
-        columns = [frame.columns for frame in self.frames.values()]
-        with TemporaryNames(self._spark) as temporary:
-            named = [temporary.name(frame) for frame in self.frames.values()]
-            answer = self._spark.sql(tagged(list(zip(named, columns, strict=True)))).toArrow()
-        return dict(zip(self.frames, apart(answer, columns), strict=True))

@@ -58,9 +58,13 @@ class Contents:
             del self._remembered[other]
         self._remembered[_key(view, record)] = content
         while (
-            sum(one.table.nbytes for one in self._remembered.values()) > MOST_REMEMBERED and len(self._remembered) > 1
+            sum(one.nbytes for one in self._remembered.values()) > MOST_REMEMBERED and len(self._remembered) > 1
         ):
             self._remembered.popitem(last=False)
+
+    def table(self, name: str, record: Record) -> pa.Table:
+        """A stored table on the driver."""
+        return self._on_driver(find(self._files.catalogs.read(record.catalog), name), record).table
 
     def frame(self, name: str, record: Record) -> "DataFrame":
         """A stored table as a frame: from the driver if it is small."""

@@ -10,8 +10,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from viewkeeper.errors import DefinitionError, UnsupportedClause
 from viewkeeper.levels import Level
 from viewkeeper.messages import Vector
@@ -20,50 +18,25 @@ from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.sql.refresh_mode import RefreshMode, refresh_of
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, Member, SummaryView
-from viewkeeper.summary.defined import Defined, defined
+from viewkeeper.summary.defined import defined
 from viewkeeper.summary.derivation import Derivation
-from viewkeeper.summary.hidden_nodes import Part, with_hidden
-from viewkeeper.summary.node import Node, rest_column
+from viewkeeper.summary.hidden_nodes import with_hidden
+from viewkeeper.summary.node import Node
 from viewkeeper.summary.plan import CHANGES, Lineage, changes_of
 from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.catalog import Layout
-from viewkeeper.warehouse.columns import RESERVED, WEIGHT, columns_of
+from viewkeeper.warehouse.columns import RESERVED, WEIGHT
 from viewkeeper.warehouse.commit import Commit
+from viewkeeper.warehouse.summaries.first_content import Base, FirstContent, NewTable, first_contents
 from viewkeeper.warehouse.summaries.lattice import SUMMARY, Facts, Lattice, slug
-from viewkeeper.warehouse.summaries.round import with_weight
-from viewkeeper.warehouse.summaries.typed_rows import weighted_frame
 from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL, SOURCES, VIEWS
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from viewkeeper.summary.whole_tables import WholeTables
     from viewkeeper.warehouse.summaries.keeping import Summaries
 
 MOST_REWRITTEN = 100_000
 """Rows of a table that is rewritten in place by every refresh; a larger one gets its changes appended."""
 OF_SUMMARIES = ("consistency", "refresh", "group", "minmax", "core", "retention")
-
-
-@dataclass(frozen=True)
-class NewTable:
-    """A table that is to be created."""
-
-    node: Node
-    made_for: Defined
-    part: Part | None
-    member: int | None
-    padded: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
-class _Computed:
-    """The first content of a table: a frame, and its rows, on the driver if they are few."""
-
-    table: NewTable
-    frame: "DataFrame"
-    rows: Any
-    size: int
 
 
 @dataclass
@@ -174,8 +147,6 @@ class Creation:
     # --- storing it ---
 
     def _store(self, facts: Facts, lattice: Lattice | None, nodes: Sequence[Node]) -> None:
-        from viewkeeper.summary.whole_tables import WholeTables
-
         summaries = self.summaries
         fact = self.tables[0].made_for.star.fact
         edges = self._edges(nodes, fact)
@@ -188,56 +159,18 @@ class Creation:
         with ExitStack() as stack:
             wanted = self._to_be_read(fact, facts, new, from_fact=CHANGES in needed)
             contents, at = stack.enter_context(summaries.keeper.image(wanted, facts.core))
-            record = summaries.writer.last
-            above = {
-                name: summaries.rounds.node(lattice, name, record, {})
-                for name in needed
-                if lattice is not None and name in lattice.tables
-            }
-            if CHANGES in needed:
-                above[CHANGES] = self._fact_frame(contents, facts, fact)
-            dimensions = {name: self._dimension_frame(contents, name, facts) for name in facts.copies}
-            for name, frame in dimensions.items():
-                summaries.hierarchies.check(self.relations[name], frame)
-            joined = {d.path: dimensions[d.relation.name] for edge in edges for d in edge.joins}
-            by_name = {node.name: node for node in nodes}
-            small = self._is_small(contents, above, facts)
-            whole = stack.enter_context(
-                WholeTables(summaries.files.spark(), edges, above, joined, by_name, small=small)
-            )
-            made = self._computed(whole, stack, small=small)
+            base = Base(summaries, lattice, facts, fact, self.relations, contents)
+            base.check_hierarchies()
+            nodes_by_name = {node.name: node for node in nodes}
+            first = stack.enter_context(first_contents(base, edges, needed, nodes_by_name, self.tables))
             with summaries.keeper.new_commit() as commit:
                 self._create_base(commit, facts, new, contents, at)
                 self._move_lattice(commit, at)
-                for one in made:
-                    if one.table.node.stored:
-                        self._create_table(commit, one, facts, at)
+                for table in self.tables:
+                    if table.node.stored:
+                        self._create_table(commit, table, first[table.node.name], facts, at)
                 if refresh_of(self.parsed.properties).mode is not RefreshMode.CONTINUOUS:
-                    self._create_waiting(commit, facts, lattice, {one.table.node.name: one.frame for one in made})
-
-    def _is_small(self, contents: Mapping[str, Any], above: Mapping[str, Any], facts: Facts) -> bool:
-        """Whether so little is computed from that the driver can take all that comes of it."""
-        sizes = self.summaries.sizes()
-        rows = sum(sizes.get(facts.feed if name == CHANGES else name, 0) for name in above)
-        return all(getattr(zset, "in_memory", False) for zset in contents.values()) and rows <= MOST_REWRITTEN
-
-    def _computed(self, whole: "WholeTables", stack: ExitStack, *, small: bool) -> "list[_Computed]":
-        collected = whole.collected() if small else {}
-        made = []
-        for table in self.tables:
-            frame = whole.frames[table.node.name]
-            frame = stored_columns(table.node, self._order(table, frame), frame)
-            if small:
-                rows = collected[table.node.name]
-                for name in frame.columns:
-                    if name not in rows.column_names:
-                        rows = rows.append_column(name, pa.repeat(pa.scalar(0.0), rows.num_rows))
-                made.append(_Computed(table, frame, rows.select(frame.columns), rows.num_rows))
-            else:
-                frame = frame.persist()
-                stack.callback(frame.unpersist)
-                made.append(_Computed(table, frame, frame, frame.count() if table.node.stored else 0))
-        return made
+                    self._create_waiting(commit, facts, lattice, first)
 
     def _to_be_read(
         self, fact: Relation, facts: Facts, new: Mapping[str, str], *, from_fact: bool
@@ -257,26 +190,6 @@ class Creation:
         plan = lineage.plan(lambda name: 1e18 if name == CHANGES else float(sizes.get(name, 1e9)))
         return [edge for edge in plan.edges if edge.below.name in new]
 
-    def _fact_frame(self, contents: Mapping[str, Any], facts: Facts, fact: Relation) -> "DataFrame":
-        summaries = self.summaries
-        if fact.name in contents:
-            return weighted_frame(summaries.files.spark(), contents[fact.name], fact)
-        return with_weight(summaries.contents.frame(facts.feed, summaries.writer.last), fact)
-
-    def _dimension_frame(self, contents: Mapping[str, Any], name: str, facts: Facts) -> "DataFrame":
-        summaries = self.summaries
-        if name in contents:
-            return weighted_frame(summaries.files.spark(), contents[name], self.relations[name]).drop(WEIGHT)
-        return summaries.contents.frame(facts.copies[name], summaries.writer.last)
-
-    @staticmethod
-    def _order(table: NewTable, frame: "DataFrame") -> list[str]:
-        """The columns as the definition has them, then those that readers do not see."""
-        visible = [name for name in (table.made_for.visible if table.part is None else ()) if name in frame.columns]
-        others = [name for name in frame.columns if name not in visible]
-        rests = [rest_column(column) for measure, column in table.node.measures.items() if measure.floating]
-        return [*visible, *sorted(others, key=lambda name: name.startswith(RESERVED)), *rests]
-
     def _create_base(
         self, commit: Commit, facts: Facts, new: Mapping[str, str], contents: Mapping[str, Any], at: Vector
     ) -> None:
@@ -294,22 +207,21 @@ class Creation:
         if there is not None and (moved := {n: place for n, place in at.items() if there.vector.get(n) != place}):
             commit.state(self.name, moved, resume=there.resume)
 
-    def _create_table(self, commit: Commit, made: "_Computed", facts: Facts, at: Vector) -> None:
-        table, columns = made.table, columns_of(made.frame.schema)
+    def _create_table(self, commit: Commit, table: NewTable, first: FirstContent, facts: Facts, at: Vector) -> None:
         commit.create(
             table.node.name,
-            [column for column in columns if not column[0].startswith(RESERVED)],
-            hidden={name: type for name, type in columns if name.startswith(RESERVED)},
-            rows=made.rows,
+            [column for column in first.columns if not column[0].startswith(RESERVED)],
+            hidden={name: type for name, type in first.columns if name.startswith(RESERVED)},
+            rows=first.rows,
             group=self.name,
             vector=at,
-            layout=Layout.REWRITTEN if made.size <= MOST_REWRITTEN else Layout.APPENDED,
+            layout=Layout.REWRITTEN if first.size <= MOST_REWRITTEN else Layout.APPENDED,
             distinct=True,
             retention=dict(self.parsed.properties).get("retention"),
-            properties=self._told(table, made.frame, facts),
+            properties=self._told(table, first, facts),
         )
 
-    def _told(self, table: NewTable, frame: "DataFrame", facts: Facts) -> dict[str, Any]:
+    def _told(self, table: NewTable, first: FirstContent, facts: Facts) -> dict[str, Any]:
         """The properties of a table."""
         properties, made = dict(self.parsed.properties), table.made_for
         told: dict[str, Any] = {
@@ -325,20 +237,19 @@ class Creation:
         told["extremes"] = {extreme.column: extreme.node for extreme in table.node.extremes}
         relations = [self.relations[name] for name in (facts.fact, *facts.copies)]
         level = Level.COMPLETE if properties.get("consistency") == "complete" else Level.STRONG
-        seen = dict(columns_of(frame.selectExpr(*[f"{sql} AS `{name}`" for name, sql in made.shown]).schema))
         return {
             **properties,
             SUMMARY: told,
             ALGORITHM: "summary-delta",
             LEVEL: str(level),
             SOURCES: sorted({relation.source for relation in relations} - {VIEWS}),
-            "shown": [[name, sql, seen[name]] for name, sql in made.shown],
+            "shown": [[name, sql, first.shown[name]] for name, sql in made.shown],
             "having": made.having,
             **({"family": made.view.family, "padded": [list(p) for p in table.padded]} if made.view.family else {}),
         }
 
     def _create_waiting(
-        self, commit: Commit, facts: Facts, lattice: Lattice | None, frames: "Mapping[str, DataFrame]"
+        self, commit: Commit, facts: Facts, lattice: Lattice | None, first: Mapping[str, FirstContent]
     ) -> None:
         """Tables for what waits for a refresh."""
         waiting = self.summaries.waiting
@@ -350,17 +261,9 @@ class Creation:
         )
         deltas = {}
         for table in self.tables:
-            types = dict(columns_of(frames[table.node.name].schema))
+            types = dict(first[table.node.name].columns)
             deltas[table.node.name] = tuple((column, types[column]) for column in table.node.columns)
         waiting.create_deltas(commit, self.name, deltas)
-
-
-def stored_columns(node: Node, names: Sequence[str], frame: "DataFrame") -> "DataFrame":
-    """The columns of a table in their order, with room for the rounding errors of sums."""
-    from pyspark.sql import functions as F
-
-    rests = {rest_column(column) for measure, column in node.measures.items() if measure.floating}
-    return frame.select(*[F.lit(0.0).alias(name) if name in rests else F.col(f"`{name}`") for name in names])
 
 
 def _select_all(relation: Relation) -> str:

@@ -7,16 +7,15 @@ by region be answered from one by city.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from viewkeeper.errors import DefinitionError
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.hierarchies import Hierarchy
 from viewkeeper.summary.star import Dimension
 from viewkeeper.warehouse.source_files import SourceDefinition
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 class DeclaredHierarchies:
@@ -38,26 +37,27 @@ class DeclaredHierarchies:
         hierarchy = self.of(dimension.relation.name)
         return hierarchy.closure(columns) if hierarchy is not None and columns else frozenset()
 
-    def check(self, relation: Relation, rows: "DataFrame") -> None:
+    def check(self, relation: Relation, rows: pa.Table) -> None:
         """DefinitionError if the rows of a dimension contradict its hierarchy."""
         hierarchy = self.of(relation.name)
-        if hierarchy is None:
-            return
-        from pyspark.sql import functions as F
-
-        for above, below in hierarchy.dependencies:
+        for above, below in hierarchy.dependencies if hierarchy is not None else ():
             for column in (above, below):
                 if column not in relation.columns:
                     raise DefinitionError(
                         f"the hierarchy of {relation.name} names {column}, which it has not",
                         f"its columns are {', '.join(relation.columns)}",
                     )
-            pairs = rows.select(F.col(f"`{above}`").alias("a"), F.col(f"`{below}`").alias("b")).distinct()
-            twice = pairs.groupBy("a").agg(F.count(F.lit(1)).alias("n"), F.collect_list("b").alias("found"))
-            wrong = twice.filter((F.col("n") > 1) & F.col("a").isNotNull()).first()
-            if wrong is not None:
-                found = " and ".join(map(str, sorted(wrong["found"], key=str)[:2]))
+            pairs = rows.select([above, below]).group_by([above, below], use_threads=False).aggregate([])
+            pairs = pairs.filter(pc.is_valid(pairs[above]))
+            several = pairs.group_by(above, use_threads=False).aggregate([(below, "count", _ALL), (below, "list")])
+            wrong = several.filter(pc.greater(several[f"{below}_count"], 1))
+            if wrong.num_rows:
+                value, found = wrong[above][0].as_py(), sorted(map(str, wrong[f"{below}_list"][0].as_py()))
+                both = " and ".join(found[:2])
                 raise DefinitionError(
-                    f"{relation.name} contradicts its hierarchy: {above} {wrong['a']} has the {below} {found}",
+                    f"{relation.name} contradicts its hierarchy: {above} {value} has the {below} {both}",
                     "correct the rows, or declare the source without this hierarchy",
                 )
+
+
+_ALL = pc.CountOptions(mode="all")

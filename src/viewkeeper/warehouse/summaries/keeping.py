@@ -31,7 +31,7 @@ from viewkeeper.warehouse.summaries.lattice import SUMMARY, Lattice, lattices_of
 from viewkeeper.warehouse.summaries.learned import Learned
 from viewkeeper.warehouse.summaries.recomputing import recomputed_tables
 from viewkeeper.warehouse.summaries.round import Changes, Rounds
-from viewkeeper.warehouse.summaries.typed_rows import signed_frame
+from viewkeeper.warehouse.summaries.typed_rows import signed_rows
 from viewkeeper.warehouse.summaries.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -148,14 +148,12 @@ class Summaries:
 
     def _changes(self, lattice: Lattice, states: Sequence[NewState]) -> Changes:
         """The changes of the fact and of the dimensions, not stored yet."""
-        frames, rows = {}, {}
+        held, rows = {}, {}
         for view, relation in lattice.input_relations.items():
-            frame, size = signed_frame(
-                self.files.spark, [delta for state in states for delta in state.deltas.get(view, ())], relation
-            )
-            if frame is not None:
-                frames[view], rows[view] = frame, size
-        return Changes(frames, rows, applied=False)
+            changed, size = signed_rows([one for state in states for one in state.deltas.get(view, ())], relation)
+            if changed is not None:
+                held[view], rows[view] = changed, size
+        return Changes(held, rows, applied=False)
 
     # --- propagate and refresh ---
 
@@ -183,7 +181,11 @@ class Summaries:
             "propagate_seconds": round(propagate, 4),
             "refresh_seconds": round(applied.seconds, 4),
             "tables": {
-                name: {"summary_delta": sizes.get(name, 0), **asdict(one.figures)}
+                name: {
+                    "summary_delta": sizes.get(name, 0),
+                    **asdict(one.figures),
+                    "optimizations": list(one.optimizations),
+                }
                 for name, one in applied.refreshed.items()
             },
         }
@@ -204,7 +206,7 @@ class Summaries:
         for relation, view in lattice.facts.copies.items():
             if changes.rows.get(view) and self.hierarchies.of(relation) is not None:
                 self.hierarchies.check(
-                    lattice.input_relations[view], self.rounds.dimension(lattice, view, record, changes)[1]
+                    lattice.input_relations[view], self.rounds.dimension_table(lattice, view, record, changes)[1]
                 )
 
     def _publish(self, commit: Commit, lattice: Lattice, vector: Vector, made: Made) -> None:
@@ -229,7 +231,7 @@ class Summaries:
             expected = self.learned(lattice, record).expected(self.sizes())
             made = self.rounds.propagate(lattice, record, changes, expected, self.waiting.deltas(lattice, record))
             self.waiting.empty(commit, [lattice.log(view) for view in lattice.inputs], record)
-            self.waiting.add(commit, lattice, made.deltas)
+            self.waiting.add(commit, lattice, made.deltas, record)
             told["propagate_seconds"] = round(made.seconds, 4)
             told["tables"] = {name: {"summary_delta": table.num_rows} for name, table in made.deltas.items()}
             commit.metrics[METRICS] = {lattice.name: told}

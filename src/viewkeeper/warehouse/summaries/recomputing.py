@@ -31,7 +31,7 @@ def differences(
 ) -> dict[str, Any]:
     """The same from a fact with weights and dimensions by path."""
     from viewkeeper.summary.whole_tables import WholeTables
-    from viewkeeper.warehouse.summaries.creating import stored_columns
+    from viewkeeper.warehouse.summaries.first_content import stored_columns
 
     plan = lattice.loading.plan(lambda name: 1e18 if name == CHANGES else 1.0)
     engines = summaries.keeper.engines

@@ -6,7 +6,7 @@
 Neither writes anything: what becomes of it is the business of a commit.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,31 +14,54 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.clock import monotonic
+from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.content import ArrowContent
 from viewkeeper.summary.node import Node, recomputed_columns, rest_column, shape_of
-from viewkeeper.summary.plan import CHANGES, Plan
-from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
+from viewkeeper.summary.plan import CHANGES, Expected, Plan
+from viewkeeper.summary.propagate_arrow import ArrowInputs, evaluable, propagate_arrow
+from viewkeeper.warehouse.columns import WEIGHT, arrow_schema, arrow_type
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.snapshot import Files
-from viewkeeper.warehouse.summaries.contents import Contents, frame_of_table
+from viewkeeper.warehouse.summaries.contents import SMALL, Contents, frame_of_table
 from viewkeeper.warehouse.summaries.lattice import Lattice
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from viewkeeper.summary.propagate import Inputs
     from viewkeeper.summary.refresh import Refreshed
 
 
+MOST_CHANGES_ON_DRIVER = 100_000
+"""Changes that are propagated on the driver; more are a job of Spark."""
+MOST_ON_DRIVER_AT_ONCE = 1_000_000
+"""Rows of a table that are joined with the change of a dimension on the driver."""
+
+
 @dataclass(frozen=True)
 class Changes:
-    """What has changed at the views that a lattice reads, as signed frames, with the number of their rows."""
+    """What has changed at the views that a lattice reads: signed rows, on the driver or in Spark, and how many."""
 
-    frames: "Mapping[str, DataFrame]"
+    held: "Mapping[str, pa.Table | DataFrame]"
     rows: Mapping[str, int]
     applied: bool
     """whether the stored views have these changes already"""
+
+    def frame(self, spark: "SparkSession", view: str) -> "DataFrame | None":
+        """The changes of a view in Spark; None if there are none."""
+        held = self.held.get(view)
+        return frame_of_table(spark, held) if isinstance(held, pa.Table) else held
+
+    def table(self, view: str) -> pa.Table | None:
+        """The same on the driver, if they are there."""
+        held = self.held.get(view)
+        return held if isinstance(held, pa.Table) else None
+
+    @property
+    def on_driver(self) -> bool:
+        few = sum(self.rows.values()) <= MOST_CHANGES_ON_DRIVER
+        return few and all(isinstance(held, pa.Table) for held in self.held.values())
 
     @property
     def none(self) -> bool:
@@ -80,16 +103,91 @@ class Rounds:
         lattice: Lattice,
         record: Record,
         changes: Changes,
-        expected: Any,
+        expected: Expected,
         waiting: Mapping[str, pa.Table],
     ) -> Propagated:
         """The summary-deltas of some changes. Those that are waiting are not in the tables yet."""
         from viewkeeper.summary.propagate import propagate
+        from viewkeeper.warehouse.spark_files import spark_errors
 
         begin = monotonic()
         plan = lattice.lineage.plan(expected)
-        deltas = propagate(self.files.spark(), plan, self._inputs(lattice, record, changes, waiting))
+        if self._small(lattice, record, changes) and evaluable(plan.edges):
+            inputs = self._tables(lattice, record, changes, waiting)
+            deltas = propagate_arrow(plan.edges, inputs, self._types(lattice))
+        else:
+            with spark_errors(f"propagating changes of {lattice.fact.name}"):
+                deltas = propagate(self.files.spark(), plan, self._inputs(lattice, record, changes, waiting))
         return Propagated(deltas, plan, monotonic() - begin, sum(changes.rows.values()))
+
+    # --- on the driver ---
+
+    def _small(self, lattice: Lattice, record: Record, changes: Changes) -> bool:
+        """Whether everything that is needed is on the driver, or soon will be."""
+        if not changes.on_driver or any(record.tables[view].rows > SMALL for view in lattice.paths.values()):
+            return False
+        moved = any(changes.rows.get(view) for view in lattice.paths.values())
+        needed = [*lattice.tables, *([lattice.facts.feed] if lattice.facts.readable else [])]
+        return not moved or all(record.tables[name].rows <= MOST_ON_DRIVER_AT_ONCE for name in needed)
+
+    def _tables(
+        self, lattice: Lattice, record: Record, changes: Changes, waiting: Mapping[str, pa.Table]
+    ) -> ArrowInputs:
+        old, new, changed = {}, {}, {}
+        for path, view in lattice.paths.items():
+            old[path], new[path] = self.dimension_table(lattice, view, record, changes)
+            if (delta := changes.table(view)) is not None:
+                changed[path] = delta
+
+        def now(name: str) -> pa.Table:
+            if name == CHANGES:
+                return self._fact_table(lattice, record, changes)
+            rows = linear_table(lattice.nodes[name], self.contents.table(name, record))
+            return pa.concat_tables([rows, waiting[name].cast(rows.schema)]) if name in waiting else rows
+
+        fact = changes.table(lattice.facts.feed)
+        return ArrowInputs(self._no_change(lattice) if fact is None else fact, now, old, new, changed)
+
+    def dimension_table(
+        self, lattice: Lattice, view: str, record: Record, changes: Changes
+    ) -> tuple[pa.Table, pa.Table]:
+        """A dimension before and behind the changes, on the driver."""
+        stored = self.contents.table(view, record).select(list(lattice.input_relations[view].columns))
+        delta = changes.table(view)
+        if delta is None:
+            return (
+                (stored, stored)
+                if view not in changes.held
+                else self._collected_dimension(lattice, view, record, changes)
+            )
+        if changes.applied:
+            return _sum_of_rows(stored, _negated_table(delta)), stored
+        return stored, _sum_of_rows(stored, delta)
+
+    def _collected_dimension(
+        self, lattice: Lattice, view: str, record: Record, changes: Changes
+    ) -> tuple[pa.Table, pa.Table]:
+        old, new = self.dimension(lattice, view, record, changes)
+        return old.toArrow(), new.toArrow()
+
+    def _fact_table(self, lattice: Lattice, record: Record, changes: Changes) -> pa.Table:
+        stored = self.contents.table(lattice.facts.feed, record).select(list(lattice.fact.columns))
+        stored = stored.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), stored.num_rows))
+        delta = changes.table(lattice.facts.feed)
+        return stored if changes.applied or delta is None else pa.concat_tables([stored, delta.cast(stored.schema)])
+
+    def _types(self, lattice: Lattice) -> "Callable[[Expression, str, str], pa.DataType | None]":
+        """Groups have the types of their stored columns."""
+        schemas = {n: arrow_schema(table.definition.columns, signed=False) for n, table in lattice.tables.items()}
+
+        def type_of(expression: Expression, node: str, column: str) -> pa.DataType | None:
+            if node in schemas and column in schemas[node].names:
+                return schemas[node].field(column).type
+            return arrow_type(expression.type) if expression.type else None
+
+        return type_of
+
+    # --- in Spark ---
 
     def _inputs(self, lattice: Lattice, record: Record, changes: Changes, waiting: Mapping[str, pa.Table]) -> "Inputs":
         from viewkeeper.summary.propagate import Inputs
@@ -97,28 +195,28 @@ class Rounds:
         old, new, changed = {}, {}, {}
         for path, view in lattice.paths.items():
             old[path], new[path] = self.dimension(lattice, view, record, changes)
-            if changes.rows.get(view):
-                changed[path] = changes.frames[view]
+            if (delta := changes.frame(self.files.spark(), view)) is not None:
+                changed[path] = delta
 
         def now(name: str) -> "DataFrame":
             return self.fact(lattice, record, changes) if name == CHANGES else self.node(lattice, name, record, waiting)
 
-        fact = changes.frames.get(lattice.facts.feed)
+        fact = changes.frame(self.files.spark(), lattice.facts.feed)
         if fact is None:
-            fact = self._no_change(lattice)
+            fact = frame_of_table(self.files.spark(), self._no_change(lattice))
         return Inputs(fact, now, old, new, changed)
 
-    def _no_change(self, lattice: Lattice) -> "DataFrame":
+    @staticmethod
+    def _no_change(lattice: Lattice) -> pa.Table:
         columns = tuple(zip(lattice.fact.columns, lattice.fact.types, strict=True))
-        schema = arrow_schema(columns, signed=False).append(pa.field(WEIGHT, pa.int64()))
-        return frame_of_table(self.files.spark(), schema.empty_table())
+        return arrow_schema(columns, signed=False).append(pa.field(WEIGHT, pa.int64())).empty_table()
 
     def dimension(self, lattice: Lattice, view: str, record: Record, changes: Changes) -> "tuple[DataFrame, DataFrame]":
         """A dimension before and behind the changes."""
         stored = self.contents.frame(view, record)
-        if not changes.rows.get(view):
+        delta = changes.frame(self.files.spark(), view)
+        if delta is None:
             return stored, stored
-        delta = changes.frames[view]
         stored = stored.select(*[name for name in delta.columns if name != WEIGHT])
         if changes.applied:
             return added_up(stored, _negated(delta)), stored
@@ -127,7 +225,7 @@ class Rounds:
     def fact(self, lattice: Lattice, record: Record, changes: Changes) -> "DataFrame":
         """The stored fact behind the changes, with weights."""
         stored = with_weight(self.contents.frame(lattice.facts.feed, record), lattice.fact)
-        delta = changes.frames.get(lattice.facts.feed)
+        delta = changes.frame(self.files.spark(), lattice.facts.feed)
         return stored if changes.applied or delta is None else stored.unionAll(delta.select(*stored.columns))
 
     def node(self, lattice: Lattice, name: str, record: Record, waiting: Mapping[str, pa.Table]) -> "DataFrame":
@@ -148,7 +246,7 @@ class Rounds:
         begin = monotonic()
         nodes = lattice.nodes
         stored = [table for table in lattice.tables.values() if table.name in deltas]
-        whole = {table.name: _with_extremes(table.node, deltas, nodes) for table in stored}
+        whole = {table.name: delta_with_extremes(table.node, deltas, nodes) for table in stored}
         contents = {table.name: self.contents.content(table.definition, record) for table in stored}
         refreshed = refresh(
             [shape_of(table.node, nodes) for table in stored],
@@ -207,7 +305,7 @@ def _from_changes(lattice: Lattice, name: str) -> Any:
     return next(edge for edge in lattice.lineage.ways(name) if edge.above.name == CHANGES)
 
 
-def _with_extremes(node: Node, deltas: Mapping[str, pa.Table], nodes: Mapping[str, Node]) -> pa.Table:
+def delta_with_extremes(node: Node, deltas: Mapping[str, pa.Table], nodes: Mapping[str, Node]) -> pa.Table:
     """The summary-delta of a table, with the extremes of what was inserted and deleted where they are recomputed."""
     delta = deltas[node.name].select(list(node.columns))
     rows = [delta]
@@ -239,6 +337,28 @@ def _signed(names: Iterable[str], before: pa.Table, after: pa.Table) -> pa.Table
         if rows.num_rows
     ]
     return pa.concat_tables(parts)
+
+
+def _sum_of_rows(stored: pa.Table, delta: pa.Table) -> pa.Table:
+    """The rows of a keyed table behind a change."""
+    once = stored.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), stored.num_rows))
+    both = pa.concat_tables([once, delta.select(once.column_names).cast(once.schema)])
+    total = both.group_by(stored.column_names, use_threads=False).aggregate([(WEIGHT, "sum")])
+    return total.filter(pc.greater(total[f"{WEIGHT}_sum"], 0)).select(stored.column_names)
+
+
+def _negated_table(delta: pa.Table) -> pa.Table:
+    return delta.set_column(delta.column_names.index(WEIGHT), WEIGHT, pc.negate(delta[WEIGHT]))
+
+
+def linear_table(node: Node, stored: pa.Table) -> pa.Table:
+    """The columns of a stored table that its summary-delta has; a sum of DOUBLE with its rest."""
+    rows = stored.select(list(node.columns))
+    for measure, column in node.measures.items():
+        if measure.floating:
+            rest = pc.fill_null(stored[rest_column(column)], pa.scalar(0.0))
+            rows = rows.set_column(rows.column_names.index(column), column, pc.add(stored[column], rest))
+    return rows
 
 
 def with_weight(stored: "DataFrame", relation: Relation) -> "DataFrame":

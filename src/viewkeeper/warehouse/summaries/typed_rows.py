@@ -1,6 +1,6 @@
 """Z-sets as tables and frames with the types that a relation declares."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -17,25 +17,24 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def signed_frame(
-    spark: "Callable[[], SparkSession]", deltas: Sequence[Any], relation: Relation
-) -> "tuple[DataFrame | None, int]":
-    """Several changes of a relation as one frame with `_vk_weight`, and how many rows they have; None if none.
+def signed_rows(deltas: Sequence[Any], relation: Relation) -> "tuple[pa.Table | DataFrame | None, int]":
+    """Several changes of a relation as one, with `_vk_weight`, and how many rows they have; None if there are none.
 
-    A change is a Z-set, an Arrow table or a frame with weights. Those on the driver are added up there.
+    A change is a Z-set, an Arrow table or a frame with weights. Those on the driver stay there, and are added up.
     """
-    frames = [frame for delta in deltas if (frame := frame_in_spark(delta)) is not None]
+    frames = [_typed(frame, relation) for delta in deltas if (frame := frame_in_spark(delta)) is not None]
     tables = [weighted_table(delta, relation) for delta in deltas if frame_in_spark(delta) is None]
-    small = _netted(pa.concat_tables(tables), relation) if tables else None
-    made = [_typed(frame, relation) for frame in frames]
-    rows = sum(frame.count() for frame in made)
+    small = netted(pa.concat_tables(tables), relation) if tables else None
+    if not frames:
+        return (small, small.num_rows) if small is not None and small.num_rows else (None, 0)
     if small is not None and small.num_rows:
-        made.append(frame_of_table(spark(), small))
-        rows += small.num_rows
-    return (reduce(lambda one, other: one.unionAll(other), made), rows) if made and rows else (None, 0)
+        frames.append(frame_of_table(frames[0].sparkSession, small))
+    whole = reduce(lambda one, other: one.unionAll(other), frames)
+    rows = whole.count()
+    return (whole, rows) if rows else (None, 0)
 
 
-def _netted(table: pa.Table, relation: Relation) -> pa.Table:
+def netted(table: pa.Table, relation: Relation) -> pa.Table:
     """Each row once, with what its weights come to: changes are then weakly minimal."""
     total = table.group_by(list(relation.columns), use_threads=False).aggregate([(WEIGHT, "sum")])
     total = total.rename_columns([*relation.columns, WEIGHT])

@@ -20,8 +20,8 @@ from viewkeeper.warehouse.signed_rows import frame_in_spark
 from viewkeeper.warehouse.snapshot import Files, Snapshot
 from viewkeeper.warehouse.summaries.contents import read_rows
 from viewkeeper.warehouse.summaries.lattice import CHANGE, Lattice, log_name, pending_name, waiting_group
-from viewkeeper.warehouse.summaries.round import Changes
-from viewkeeper.warehouse.summaries.typed_rows import weighted_table
+from viewkeeper.warehouse.summaries.round import MOST_CHANGES_ON_DRIVER, Changes
+from viewkeeper.warehouse.summaries.typed_rows import netted, weighted_table
 
 
 class Waiting:
@@ -45,20 +45,23 @@ class Waiting:
 
     def changes(self, lattice: Lattice, record: Record) -> Changes:
         """What was noted and not propagated yet."""
+        held, rows = {}, {}
+        for view, relation in lattice.input_relations.items():
+            if size := record.tables[lattice.log(view)].rows:
+                held[view] = self._noted(lattice.log(view), relation, record, size)
+                rows[view] = size
+        return Changes(held, rows, applied=True)
+
+    def _noted(self, name: str, relation: Relation, record: Record, size: int) -> Any:
+        """On the driver if they are few."""
+        if size <= MOST_CHANGES_ON_DRIVER:
+            view = self._files.catalogs.read(record.catalog)[name]
+            rows = read_rows(self._files, view, record).select([*relation.columns, CHANGE])
+            return netted(rows.rename_columns([*relation.columns, WEIGHT]), relation)
         from pyspark.sql import functions as F
 
-        frames, rows = {}, {}
-        for view, relation in lattice.input_relations.items():
-            table = record.tables[lattice.log(view)]
-            if table.rows:
-                frame = self._frame(lattice.log(view), record)
-                columns = [F.col(f"`{name}`") for name in relation.columns]
-                frames[view] = frame.select(*columns, F.col(CHANGE).alias(WEIGHT))
-                rows[view] = table.rows
-        return Changes(frames, rows, applied=True)
-
-    def _frame(self, name: str, record: Record) -> Any:
-        return Snapshot(self._files, record).with_hidden(name).bag()
+        columns = [F.col(f"`{column}`") for column in relation.columns]
+        return Snapshot(self._files, record).with_hidden(name).bag().select(*columns, F.col(CHANGE).alias(WEIGHT))
 
     # --- summary-deltas ---
 
@@ -66,14 +69,19 @@ class Waiting:
         """The summary-deltas that wait, of the nodes that have any."""
         catalog = self._files.catalogs.read(record.catalog)
         return {
-            name: read_rows(self._files, catalog[lattice.pending(name)], record)
-            for name in lattice.nodes
+            name: read_rows(self._files, catalog[lattice.pending(name)], record).select(list(node.columns))
+            for name, node in lattice.nodes.items()
             if record.tables[lattice.pending(name)].rows
         }
 
-    def add(self, commit: Commit, lattice: Lattice, deltas: Mapping[str, pa.Table]) -> None:
+    def add(self, commit: Commit, lattice: Lattice, deltas: Mapping[str, pa.Table], record: Record) -> None:
         """Keep more summary-deltas."""
-        new = {lattice.pending(name): [_once(table)] for name, table in deltas.items() if table.num_rows}
+        catalog = self._files.catalogs.read(record.catalog)
+        new = {}
+        for node, table in deltas.items():
+            name = lattice.pending(node)
+            if table.num_rows:
+                new[name] = [_once(table.select(catalog[name].names))]
         commit.states(lattice.waiting_group, [({}, new)])
 
     # --- creating and emptying ---

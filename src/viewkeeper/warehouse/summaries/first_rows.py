@@ -1,0 +1,71 @@
+"""The first content of summary tables, computed on the driver: the refresh of empty tables by the whole fact.
+
+    v  =  refresh ( ∅, sd_v over all facts as insertions )
+
+So small warehouses need no Spark to begin with.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from viewkeeper.sql.expressions import Expression
+from viewkeeper.sql.type_families import Family, parse_type, sql_type
+from viewkeeper.summary.content import ArrowContent
+from viewkeeper.summary.derivation import Derivation
+from viewkeeper.summary.node import Node, rest_column, shape_of
+from viewkeeper.summary.propagate_arrow import ArrowInputs, propagate_arrow
+from viewkeeper.summary.refresh import refresh
+from viewkeeper.summary.statements import sum_type
+from viewkeeper.warehouse.columns import Columns, arrow_schema, arrow_type
+from viewkeeper.warehouse.summaries.round import delta_with_extremes
+
+
+def column_types(node: Node) -> dict[str, str] | None:
+    """The types of all columns of a node's table; None if one is not known before Spark is asked."""
+    types = {column: group.type for group, column in node.groups.items()}
+    types[node.count] = "BIGINT"
+    for measure, column in node.measures.items():
+        types[column] = sum_type(measure)
+        if measure.floating:
+            types[rest_column(column)] = "DOUBLE"
+    for extreme in node.extremes:
+        types[extreme.column] = "BIGINT" if extreme.function == "distinct" else extreme.value.type
+    return types if all(is_known(type) for type in types.values()) else None
+
+
+def is_known(type: str) -> bool:
+    return sql_type(parse_type(type)).family not in (Family.UNKNOWN, Family.NULL, Family.OTHER)
+
+
+def first_rows(
+    edges: Sequence[Derivation],
+    inputs: ArrowInputs,
+    given: Mapping[str, pa.Table],
+    nodes: Mapping[str, Node],
+    columns: Mapping[str, Columns],
+) -> dict[str, pa.Table]:
+    """The rows of the tables at the lower ends of edges. `given` has the linear part of tables that are there already,
+    `columns` those of all."""
+
+    def type_of(expression: Expression, node: str, column: str) -> pa.DataType:
+        return arrow_type(dict(columns[node])[column])
+
+    deltas = {**given, **propagate_arrow(edges, inputs, type_of, given)}
+    made = [edge.below for edge in edges if edge.below.stored]
+    behind = [nodes[extreme.node] for node in made for extreme in node.extremes if extreme.node in given]
+    tables = {node.name: node for node in (*made, *behind) if not (node in behind and node.extremes)}
+    tables |= {node.name: _without_extremes(node) for node in behind}
+    empty = {name: ArrowContent(arrow_schema(columns[name], signed=False).empty_table()) for name in tables}
+    refreshed = refresh(
+        [shape_of(node, nodes) for node in tables.values()],
+        empty,
+        {name: delta_with_extremes(node, deltas, nodes) for name, node in tables.items()},
+    )
+    return {node.name: refreshed[node.name].after for node in made}
+
+
+def _without_extremes(node: Node) -> Node:
+    from dataclasses import replace
+
+    return replace(node, extremes=())
