@@ -36,6 +36,7 @@ STYLE = """
 .vk-lattice .edge path { fill: none; stroke: #5b6475; stroke-width: 1.2; }
 .vk-lattice .edge.other path { stroke: #8a92a0; stroke-dasharray: 4 4; }
 .vk-lattice .edge.chosen path { stroke: #1f2430; stroke-width: 3; }
+.vk-lattice .edge.doubtful path { stroke: #b0563f; stroke-dasharray: 1 5; stroke-linecap: round; }
 .vk-lattice .join { fill: #8a3d00; stroke: #ffffff; stroke-width: 4px; paint-order: stroke; stroke-linejoin: round; }
 @media (prefers-color-scheme: dark) {
   .vk-lattice text { fill: #e6e9ef; }
@@ -45,6 +46,7 @@ STYLE = """
   .vk-lattice .edge path { stroke: #a4adbd; }
   .vk-lattice .edge.other path { stroke: #78808e; }
   .vk-lattice .edge.chosen path { stroke: #e6e9ef; }
+  .vk-lattice .edge.doubtful path { stroke: #f0937a; }
   .vk-lattice .join { fill: #ffb070; stroke: #171a21; }
 }
 """
@@ -52,13 +54,14 @@ STYLE = """
 
 @dataclass(frozen=True)
 class Picture:
-    """What is to be shown: the lines of each box, a label (maybe empty) for each edge, what is chosen and hidden."""
+    """What is to be shown: the lines of each box, a label (maybe empty) for each edge, what is chosen or hidden."""
 
     lattice: Lattice[str]
     lines: dict[str, tuple[str, ...]]
     labels: dict[Ends, str]
     chosen: frozenset[Ends] | None
     hidden: frozenset[str]
+    doubtful: frozenset[Ends] = frozenset()
 
 
 def as_svg(picture: Picture, title: str, description: str) -> str:
@@ -79,7 +82,7 @@ def as_svg(picture: Picture, title: str, description: str) -> str:
         '<rect class="paper" width="100%" height="100%"/>',
         f'<text class="title" x="{MARGIN:.0f}" y="{MARGIN + 8:.0f}">{_text(title)}</text>',
         f'<g class="lattice" transform="translate({MARGIN + (inner - layout.width) / 2:.1f} {top:.1f})">',
-        *_edges(layout, picture.chosen),
+        *_edges(layout, picture),
         *(_node(node, layout.boxes[node], picture) for node in picture.lattice.nodes),
         *_joins(layout, picture.labels),
         "</g>",
@@ -111,13 +114,21 @@ def _size(node: str, picture: Picture) -> tuple[float, float]:
     return max(map(text_width, (*lines, *beside))) + 2 * PADDING, len(lines) * LINE_HEIGHT + PADDING
 
 
-def _edges(layout: Layout[str], chosen: frozenset[Ends] | None) -> Iterator[str]:
+def _edges(layout: Layout[str], picture: Picture) -> Iterator[str]:
     # The chosen ones come last, so that they lie on top.
-    for ends in sorted(layout.lines, key=lambda ends: ends in (chosen or ())):
-        kind = "edge" if chosen is None else "edge chosen" if ends in chosen else "edge other"
+    for ends in sorted(layout.lines, key=lambda ends: ends in (picture.chosen or ())):
+        kind = _kind(ends, picture)
         way = " L ".join(f"{x:.1f} {y:.1f}" for x, y in layout.lines[ends])
         above, below = map(_quoted, ends)
         yield f'<g class="{kind}" data-above={above} data-below={below}><path d="M {way}"/></g>'
+
+
+def _kind(ends: Ends, picture: Picture) -> str:
+    if ends in picture.doubtful:
+        return "edge doubtful"
+    if picture.chosen is None:
+        return "edge"
+    return "edge chosen" if ends in picture.chosen else "edge other"
 
 
 def _node(node: str, box: Box, picture: Picture) -> str:
@@ -172,11 +183,14 @@ def _legend(picture: Picture) -> Iterator[tuple[str, str]]:
     def line(kind: str) -> str:
         return f'<g class="{kind}"><path d="M 4 8 L 44 8"/></g>'
 
-    if picture.chosen is None and picture.labels:
+    certain = picture.labels.keys() - picture.doubtful
+    if picture.chosen is None and certain:
         yield line("edge"), "the table below can be derived from the one above"
-    elif picture.chosen is not None and picture.labels:
+    elif picture.chosen is not None and certain:
         yield line("edge chosen"), "the table below is derived this way"
         yield line("edge other"), "it could be derived this way too"
+    if picture.doubtful:
+        yield line("edge doubtful"), "it could be if every foreign key found its row; nothing rests on that"
     if any("⋈" in label for label in picture.labels.values()):
         yield '<text class="join" x="16" y="12">⋈ t</text>', "after a join with the dimension table t"
     if picture.hidden:

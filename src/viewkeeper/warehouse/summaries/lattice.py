@@ -17,6 +17,7 @@ from typing import Any
 
 from viewkeeper.levels import Level
 from viewkeeper.sql.parse_summary import parse_definition
+from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.sql.refresh_mode import Refresh, RefreshMode, refresh_of
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
@@ -150,6 +151,17 @@ class Lattice:
     def waiting_group(self) -> str:
         """The group of the summary-deltas that wait. Its states mean nothing."""
         return waiting_group(self.name)
+
+
+def lattice_name(fact: str, properties: Mapping[str, str]) -> str:
+    """The group of a summary of a fact: the one that it asks for, or that of all that are refreshed alike."""
+    refresh = properties.get(REFRESH, RefreshMode.CONTINUOUS)
+    parts = [fact, "summaries"]
+    if refresh != RefreshMode.CONTINUOUS:
+        parts.append(refresh)
+    if properties.get("consistency") == "complete":
+        parts.append("complete")
+    return properties.get("group") or " ".join(parts)
 
 
 def log_name(lattice: str, view: str) -> str:

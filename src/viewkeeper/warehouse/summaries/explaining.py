@@ -1,0 +1,192 @@
+"""`explain`: how a view is kept fresh, or would be; told without asking a source and without Spark.
+
+a join       its algorithm, and the order in which each change is joined
+a summary    its place in the lattice, what it stores, what it is computed from and why, by which statements
+a family     each of its tables
+"""
+
+import re
+from collections.abc import Iterable
+
+from viewkeeper.mediator.choice import promised
+from viewkeeper.sql.parse import parse_view
+from viewkeeper.sql.parse_summary import parse_definition
+from viewkeeper.sql.refresh_mode import Refresh, RefreshMode
+from viewkeeper.sql.summary_view import Family, SummaryView
+from viewkeeper.sql.view import View
+from viewkeeper.summary.plan import CHANGES
+from viewkeeper.warehouse.catalog import Definition, families, find, free_name
+from viewkeeper.warehouse.known_sources import KnownSources
+from viewkeeper.warehouse.snapshot import Files
+from viewkeeper.warehouse.summaries.decision import TOO_FEW, WORTH_RECOMPUTING, decide
+from viewkeeper.warehouse.summaries.explained_join import maintenance, sweeps
+from viewkeeper.warehouse.summaries.explained_table import LatticeExplained
+from viewkeeper.warehouse.summaries.explanation import Explanation, LatticeFacts
+from viewkeeper.warehouse.summaries.lattice import SUMMARY, Lattice
+from viewkeeper.warehouse.summaries.overview import Overview
+from viewkeeper.warehouse.summaries.supposed import supposed
+from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL, SOURCES, SQL, VIEWS
+
+_CREATE = re.compile(r"\s*create\s", re.IGNORECASE)
+_UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+
+
+def explain(files: Files, sources: KnownSources, view: str) -> Explanation:
+    """A view by its name, or one that is not there yet by its CREATE MATERIALIZED VIEW; UnknownView."""
+    overview = Overview(files, sources)
+    if view in families(overview.catalog):
+        return _stored_tables(overview, view, [member.name for member in families(overview.catalog)[view]])
+    if view not in overview.catalog and _CREATE.match(view):
+        return _supposed(overview, view)
+    definition = find(overview.catalog, view)
+    if SUMMARY in definition.properties:
+        return _stored_tables(overview, view, [view])
+    return _stored_join(overview, definition)
+
+
+# --- joins ---
+
+
+def _stored_join(overview: Overview, stored: Definition) -> Explanation:
+    told, group = stored.properties, overview.record.groups[stored.group]
+    halt = overview.halts.get(stored.name)
+    maintained = SQL in told
+    view = parse_view(told[SQL], overview.relations, name=stored.name) if maintained else None
+    return Explanation(
+        stored.name,
+        "join" if maintained else "loaded",
+        True,
+        told.get(SQL),
+        stored.group,
+        told.get(ALGORITHM),
+        told.get(LEVEL),
+        "continuous" if maintained else "by commits of its own",
+        tuple(told.get(SOURCES, ())),
+        tuple(view.relations) if view is not None else (),
+        overview.rows(stored.name),
+        group.last,
+        halt.reason if halt is not None else None,
+        sweeps(maintenance(view, overview.sources, told.get(ALGORITHM))) if view is not None else (),
+    )
+
+
+def _supposed(overview: Overview, sql: str) -> Explanation:
+    parsed = parse_definition(sql, overview.relations)
+    free_name(overview.catalog, parsed.name)
+    if not isinstance(parsed, View):
+        return _supposed_tables(overview, parsed)
+    how = maintenance(parsed, overview.sources, None)
+    return Explanation(
+        parsed.name,
+        "join",
+        False,
+        parsed.sql,
+        dict(parsed.properties).get("group", "chosen when it is created"),
+        how.algorithm,
+        str(promised(how)),
+        "continuous",
+        tuple(source for source in parsed.sources if source != VIEWS),
+        tuple(parsed.relations),
+        None,
+        None,
+        None,
+        sweeps(how),
+    )
+
+
+# --- summaries ---
+
+
+def _stored_tables(overview: Overview, view: str, names: Iterable[str]) -> Explanation:
+    names = list(names)
+    lattice = overview.lattices[overview.catalog[names[0]].group]
+    halt = next((overview.halts[name] for name in names if name in overview.halts), None)
+    kind = "hidden" if lattice.nodes[names[0]].hidden else "summary" if view in lattice.tables else "family"
+    sql = lattice.tables[names[0]].defined.view.sql
+    reason = halt.reason if halt is not None else None
+    return _tables(overview, lattice, view, kind, sql, names, created=True, halted=reason)
+
+
+def _supposed_tables(overview: Overview, parsed: SummaryView | Family) -> Explanation:
+    lattice, names = supposed(parsed, overview.lattices, overview.hierarchies.determined)
+    kind = "family" if isinstance(parsed, Family) else "summary"
+    return _tables(overview, lattice, parsed.name, kind, parsed.sql, names, created=False)
+
+
+def _tables(
+    overview: Overview,
+    lattice: Lattice,
+    view: str,
+    kind: str,
+    sql: str,
+    names: Iterable[str],
+    *,
+    created: bool,
+    halted: str | None = None,
+) -> Explanation:
+    explained = LatticeExplained(overview, lattice)
+    tables = tuple(map(explained.table, names))
+    dimensions = {d.relation.name: d.relation for table in tables for d in lattice.nodes[table.table].dimensions}
+    relations = {lattice.fact.name: lattice.fact, **dimensions}
+    group = overview.record.groups.get(lattice.name)
+    return Explanation(
+        view,
+        kind,
+        created,
+        sql,
+        lattice.name,
+        "summary-delta",
+        str(lattice.level),
+        told_refresh(lattice.refresh),
+        tuple(sorted({one.source for one in relations.values()} - {VIEWS})),
+        tuple(relations),
+        sum(table.rows or 0 for table in tables) if created else None,
+        group.last if created and group is not None else None,
+        halted,
+        lattice=_facts(explained),
+        tables=tables,
+    )
+
+
+def _facts(explained: LatticeExplained) -> LatticeFacts:
+    overview, lattice = explained.overview, explained.lattice
+    learned = overview.learned(lattice)
+    known = learned.refreshes > 0
+    return LatticeFacts(
+        lattice.name,
+        lattice.fact.name,
+        tuple(sorted(relation for relation in lattice.facts.copies)),
+        lattice.facts.readable,
+        _when_recomputed(overview, lattice),
+        learned.refreshes,
+        learned.rows.get(CHANGES),
+        learned.propagate if known else None,
+        learned.refresh if known else None,
+        learned.recompute,
+        sum(overview.rows(lattice.log(view)) or 0 for view in lattice.inputs),
+        sum(overview.rows(lattice.pending(node)) or 0 for node in lattice.nodes),
+        explained.last_refresh,
+        overview.last_propagation(lattice),
+    )
+
+
+def _when_recomputed(overview: Overview, lattice: Lattice) -> str:
+    if not lattice.facts.readable:
+        return "never: the facts are not stored, so there is nothing to recompute the tables from"
+    learned = overview.learned(lattice)
+    facts = overview.rows(lattice.facts.feed) or 0
+    usual = round(learned.rows.get(CHANGES, 0))
+    decision = decide(learned, usual, facts)
+    if decision.incremental is not None and decision.recomputed is not None:
+        return f"when a refresh is expected to take longer than that: {decision.reason}"
+    most = max(TOO_FEW, round(facts * WORTH_RECOMPUTING))
+    return f"when more than {most:,} rows change at once: there are {facts:,} facts"
+
+
+def told_refresh(refresh: Refresh) -> str:
+    """continuous, manual, or every 5 minutes."""
+    if refresh.mode is not RefreshMode.EVERY or refresh.seconds is None:
+        return refresh.mode.value
+    unit, seconds = next((unit, seconds) for unit, seconds in _UNITS if refresh.seconds % seconds == 0)
+    number = refresh.seconds // seconds
+    return f"every {number} {unit}s" if number > 1 else f"every {unit}"

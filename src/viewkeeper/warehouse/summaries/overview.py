@@ -1,0 +1,96 @@
+"""All lattices at the last commit, for those who only look: nothing is written, no source asked, no Spark started."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from viewkeeper.errors import StateGone
+from viewkeeper.sql.relation import Relation
+from viewkeeper.summary.plan import Expected, Plan
+from viewkeeper.warehouse.catalog import Catalog, find
+from viewkeeper.warehouse.halted import Halt, Halts
+from viewkeeper.warehouse.known_relations import relations_of
+from viewkeeper.warehouse.known_sources import KnownSources
+from viewkeeper.warehouse.record import Record
+from viewkeeper.warehouse.snapshot import Files
+from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
+from viewkeeper.warehouse.summaries.keeping import METRICS
+from viewkeeper.warehouse.summaries.lattice import Lattice, lattices_of
+from viewkeeper.warehouse.summaries.learned import Learned
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a commit said about what it did to a lattice."""
+
+    commit: int
+    time: str
+    figures: Mapping[str, Any]
+
+
+class Overview:
+    """The warehouse at its last commit, as the planner of summaries sees it."""
+
+    def __init__(self, files: Files, sources: KnownSources) -> None:
+        self.files, self.sources = files, sources
+        self.record: Record = files.log.last()
+        self.catalog: Catalog = files.catalogs.read(self.record.catalog)
+
+    @cached_property
+    def relations(self) -> dict[str, Relation]:
+        return relations_of(self.catalog, self.sources.relations())
+
+    @cached_property
+    def hierarchies(self) -> DeclaredHierarchies:
+        return DeclaredHierarchies(self.sources.definitions())
+
+    @cached_property
+    def lattices(self) -> dict[str, Lattice]:
+        return lattices_of(self.catalog, self.relations, self.hierarchies.determined)
+
+    @cached_property
+    def halts(self) -> dict[str, Halt]:
+        return Halts(self.files.store).all()
+
+    def lattice_of(self, view: str) -> Lattice | None:
+        """The lattice that a stored table belongs to; None if it is no summary; UnknownView."""
+        return self.lattices.get(find(self.catalog, view).group)
+
+    def rows(self, table: str) -> int | None:
+        """How many rows are stored; None if there is no such table."""
+        return self.record.tables[table].rows if table in self.record.tables else None
+
+    def learned(self, lattice: Lattice) -> Learned:
+        """What past refreshes taught; nothing, of a lattice that is not stored yet."""
+        group = self.record.groups.get(lattice.name)
+        return Learned.of(group.resume) if group is not None else Learned()
+
+    def expected(self, lattice: Lattice) -> Expected:
+        """How many rows the next summary-deltas should have."""
+        return self.learned(lattice).expected({name: table.rows for name, table in self.record.tables.items()})
+
+    def plan(self, lattice: Lattice) -> Plan:
+        """What the next propagation will do."""
+        return lattice.lineage.plan(self.expected(lattice))
+
+    def last_refresh(self, lattice: Lattice) -> Told | None:
+        """The last commit that refreshed the tables, if it is retained."""
+        return self._last(lattice.name, lattice.name)
+
+    def last_propagation(self, lattice: Lattice) -> Told | None:
+        """The last commit that only made summary-deltas, to wait for a refresh."""
+        return self._last(lattice.waiting_group, lattice.name)
+
+    def _last(self, group: str, lattice: str) -> Told | None:
+        """What the newest state of a group with figures says. Of states that came with a new table there are none."""
+        last = self.record.groups.get(group)
+        for state in range(last.last if last is not None else -1, -1, -1):
+            try:
+                record = self.files.log.find_state(group, state, since=0, newest=self.record.commit)
+            except StateGone:
+                return None
+            told = record.metrics.get(METRICS, {}).get(lattice)
+            if told is not None:
+                return Told(record.commit, record.time, told)
+        return None

@@ -1,0 +1,91 @@
+"""What can be computed from what, among the tables of a lattice: its Hasse diagram, for those who look at it.
+
+    exact         v2 ≺ v1, whatever the sources do; those that a longer path implies are left out
+    chosen        the ones that the next propagation will take, kept even if a longer path implies them
+    relying on    v2 ≺ v1 if every fact finds its row in a dimension: the paper takes it so, here nothing rests on it
+
+The changes of the fact are above everything.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+from viewkeeper.sql.summary_view import readable
+from viewkeeper.summary.cube_lattice import Edge
+from viewkeeper.summary.cube_lattice import Lattice as Order
+from viewkeeper.summary.derivation import Derivation, derive
+from viewkeeper.summary.plan import CHANGES, Plan
+from viewkeeper.warehouse.summaries.lattice import Lattice
+
+
+@dataclass(frozen=True)
+class Way:
+    """`below` can be computed from `above`, joined with dimensions."""
+
+    above: str
+    below: str
+    joins: tuple[str, ...] = ()
+    with_attributes: tuple[str, ...] = ()
+    """what the summary-delta above has to carry beside its groups, which a hierarchy allows"""
+    chosen: bool = False
+    relies_on: tuple[str, ...] = ()
+    """the dimensions in which every fact would have to find its row"""
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        return self.above, self.below
+
+    @property
+    def label(self) -> str:
+        """⋈ stores, with region."""
+        joined = " ".join(f"⋈ {table}" for table in self.joins)
+        carried = f"with {', '.join(self.with_attributes)}" if self.with_attributes else ""
+        return ", ".join(filter(None, (joined, carried)))
+
+
+def ways_of(lattice: Lattice, plan: Plan) -> list[Way]:
+    """All ways worth showing: from the changes first, then the finest tables first."""
+    names = (CHANGES, *plan.considered)
+    exact = {(edge.above.name, name): edge for name in plan.considered for edge in lattice.lineage.ways(name)}
+    chosen = {(edge.above.name, edge.below.name) for edge in plan.edges}
+    order = Order(names, tuple(Edge(*ends) for ends in exact))
+    shown = dict.fromkeys([*map(_ends, order.reduced().edges), *(ends for ends in exact if ends in chosen)])
+    found = [_way(*ends, exact[ends], chosen=ends in chosen) for ends in shown]
+    place = {name: number for number, name in enumerate(names)}
+    return sorted([*found, *_relying(lattice, order)], key=lambda way: (place[way.above], place[way.below]))
+
+
+def _relying(lattice: Lattice, order: Order[str]) -> list[Way]:
+    """Ways that no exact ones imply, if every foreign key found its row."""
+    found: dict[tuple[str, str], Way] = {}
+    for above, below in permutations(lattice.nodes, 2):
+        way = trusting_way(lattice, above, below)
+        # Tables that derive from each other are one above the other already.
+        if way is not None and below not in order.descendants(above) and above not in order.descendants(below):
+            found[way.ends] = way
+            order = replace(order, edges=(*order.edges, Edge(above, below)))
+    kept = set(map(_ends, order.reduced().edges))
+    return [way for ends, way in found.items() if ends in kept]
+
+
+def trusting_way(lattice: Lattice, above: str, below: str) -> Way | None:
+    """How a table could be computed from another if every fact found its row in the dimensions joined there."""
+    higher, lower = lattice.nodes[above], lattice.nodes[below]
+    missing = higher.paths - lower.paths
+    if not missing:
+        return None
+    edge = derive(lower, higher, trusting=missing)
+    if edge is None:
+        return None
+    relations = {one.short for one in higher.dimensions if one.path in missing}
+    return _way(above, below, edge, relies_on=sorted(relations))
+
+
+def _ends(edge: Edge[str]) -> tuple[str, str]:
+    return edge.above, edge.below
+
+
+def _way(above: str, below: str, edge: Derivation, *, chosen: bool = False, relies_on: Iterable[str] = ()) -> Way:
+    carried = tuple(readable(one) for one in edge.extension)
+    return Way(above, below, edge.joined, carried, chosen, tuple(relies_on))
