@@ -11,7 +11,7 @@ import click
 from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.keeper import Audit
+    from viewkeeper.warehouse.audits import Audit
 
 EXIT_DIFFERENT = 1
 SHOWN = 10

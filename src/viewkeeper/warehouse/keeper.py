@@ -29,6 +29,7 @@ from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
+from viewkeeper.warehouse.audits import Audit, audited
 from viewkeeper.warehouse.catalog import Definition, find
 from viewkeeper.warehouse.collected import CollectedRows
 from viewkeeper.warehouse.columns import HIDDEN
@@ -40,6 +41,8 @@ from viewkeeper.warehouse.parquet_files import STAGING
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.stored_states import StoredStates
 from viewkeeper.warehouse.summaries.keeping import Summaries
+from viewkeeper.warehouse.summaries.lattice import Lattice
+from viewkeeper.warehouse.summaries.mending import compare, reload
 from viewkeeper.warehouse.view_properties import ALGORITHM, KEY, LEVEL, SOURCES, SQL, VIEWS
 from viewkeeper.warehouse.writer import Writer
 
@@ -244,7 +247,12 @@ class Keeper:
 
     def drop_view(self, name: str) -> None:
         with self._alone():
+            if self.summaries.members(name):
+                self.summaries.drop(name)
+                return
             definition = find(self.writer.catalog, name)
+            if over := sorted(self.summaries.over(name)):
+                raise UsageError(f"view {name} is read by {', '.join(over)}", "drop those first")
             if over := sorted(other for other, one in self.kept().items() if name in one.reads):
                 raise UsageError(f"view {name} is read by {', '.join(over)}", "drop those first")
             with self.new_commit() as commit:
@@ -286,10 +294,10 @@ class Keeper:
 
     @contextmanager
     def image(
-        self, relations: Mapping[str, Relation], group: str
+        self, relations: Mapping[str, Relation], group: str, *, fresh: bool = False
     ) -> Iterator[tuple[dict[str, Any], dict[str, Position]]]:
         """The contents of relations of sources, at the vector of a group or, if it is new, as they are now."""
-        there = self.writer.last.groups.get(group)
+        there = None if fresh else self.writer.last.groups.get(group)
         vector = dict(there.vector) if there is not None else {}
         sources = {one.source: self.sources.source(one.source) for one in relations.values()}
         with self.writer.staging() as folder:
@@ -364,11 +372,33 @@ class Keeper:
         """A view as it is stored at the last commit, hidden columns included."""
         return self._store.read(name)
 
+    def propagate(self, name: str | None) -> dict[str, Mapping[str, Any]]:
+        """Of a summary's lattice, or of all that are deferred."""
+        with self._alone():
+            return {one.name: self.summaries.propagate(one) for one in self._deferred(name)}
+
+    def refresh(self, name: str | None) -> dict[str, Mapping[str, Any]]:
+        with self._alone():
+            return {one.name: self.summaries.refresh(one) for one in self._deferred(name)}
+
+    def _deferred(self, name: str | None) -> list[Lattice]:
+        if name is None:
+            return [lattice for lattice in self.summaries.lattices().values() if lattice.deferred]
+        lattice = self.summaries.lattice_of(name)
+        if not lattice.deferred:
+            raise UsageError(
+                f"{name} follows its facts continuously: there is nothing to propagate or refresh",
+                "create it with TBLPROPERTIES('refresh' = 'manual') to refresh it yourself",
+            )
+        return [lattice]
+
     # --- audit and reload ---
 
-    def audit(self, name: str) -> "Audit":
+    def audit(self, name: str) -> Audit:
         """Compute a view from its sources at its own vector, and compare it with what is stored."""
         with self._alone():
+            if self.summaries.members(name):
+                return self._audit_summary(name)
             view = self._find(name)
             group = self.writer.last.groups[view.group]
             with self._content(view.how, group.vector, shown=True) as (expected, _):
@@ -376,13 +406,24 @@ class Keeper:
                 difference = expected - stored
                 rows = stored.size()
                 wrong = [] if difference.is_empty() else list(difference.weights())
-        missing = tuple((row, weight) for row, weight in wrong if weight > 0)
-        extra = tuple((row, -weight) for row, weight in wrong if weight < 0)
-        return Audit(name, group.last, dict(group.vector), rows, missing, extra)
+        return audited(name, group, rows, wrong)
+
+    def _audit_summary(self, name: str) -> Audit:
+        """The same for a summary; of a family all tables."""
+        lattice = self.summaries.lattice_of(name)
+        rows, wrong = 0, []
+        for member in self.summaries.members(name):
+            counted, different = compare(self.summaries, lattice, lattice.tables[member])
+            rows += counted
+            wrong += different
+        return audited(name, self.writer.last.groups[lattice.name], rows, wrong)
 
     def reload(self, name: str) -> None:
         """Make a view anew from its sources; what is different becomes a new state. This also ends a halt."""
         with self._alone():
+            if self.summaries.members(name):
+                reload(self.summaries, self.summaries.lattice_of(name))
+                return
             definition = find(self.writer.catalog, name)
             for source in definition.properties.get(SOURCES, ()):
                 self.sources.refresh(source)
@@ -429,22 +470,3 @@ class Keeper:
 
     def close(self) -> None:
         self.sources.close()
-
-
-@dataclass(frozen=True)
-class Audit:
-    """A view compared with its recomputation, as bags, at the view's own vector."""
-
-    view: str
-    state: int
-    vector: Vector
-    rows: int
-    """distinct rows that were compared"""
-    missing: tuple[tuple[tuple[Any, ...], int], ...]
-    """rows that should be there, with how often"""
-    extra: tuple[tuple[tuple[Any, ...], int], ...]
-    """rows that should not"""
-
-    @property
-    def clean(self) -> bool:
-        return not self.missing and not self.extra

@@ -19,13 +19,14 @@ from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.mediator.report import Report
 from viewkeeper.messages import Vector
 from viewkeeper.sources.base import Finding
+from viewkeeper.warehouse.audits import Audit
 from viewkeeper.warehouse.catalog import Catalogs, find
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.commit_log import FORMAT_FILE, CommitLog, create_format, read_format
 from viewkeeper.warehouse.compaction import DEFAULT_POLICY, CompactionPolicy, Housekeeper
 from viewkeeper.warehouse.durations import seconds
 from viewkeeper.warehouse.histories import recording
-from viewkeeper.warehouse.keeper import Audit, Keeper
+from viewkeeper.warehouse.keeper import Keeper
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.running import RunningFile
 from viewkeeper.warehouse.session import local_session
@@ -252,6 +253,21 @@ class Warehouse:
         """End `run`, from another thread or a signal handler."""
         if self._running is not None:
             self._running.stop()
+
+    def propagate(self, view: str | None = None) -> dict[str, Mapping[str, Any]]:
+        """Make summary-deltas of the changes that wait for the refresh of a summary, or of all that are deferred.
+
+        This is the work that can be done outside the batch window: readers see nothing of it. The answer tells what was
+        done, by lattice.
+        """
+        return self._keeper.propagate(view)
+
+    def refresh(self, view: str | None = None) -> dict[str, Mapping[str, Any]]:
+        """Apply what waits for the refresh of a summary, or of all that are deferred: all tables of a lattice at once.
+
+        What the sources have committed since `catch_up` is not part of it.
+        """
+        return self._keeper.refresh(view)
 
     def audit(self, view: str) -> Audit:
         """Recompute a view from its sources at its own vector, and compare the two as bags."""

@@ -26,6 +26,7 @@ from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.summaries.contents import Contents
 from viewkeeper.warehouse.summaries.creating import Creation
 from viewkeeper.warehouse.summaries.decision import Decision, decide
+from viewkeeper.warehouse.summaries.dropping import drop_tables
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
 from viewkeeper.warehouse.summaries.lattice import SUMMARY, Lattice, lattices_of
 from viewkeeper.warehouse.summaries.learned import Learned
@@ -267,6 +268,32 @@ class Summaries:
         for name, table in lattice.visible.items():
             with suppress(ViewkeeperError):
                 self._halts.add(name, table.definition.folder, reason, state)
+
+    def unhalt(self, lattice: Lattice) -> None:
+        """It is right again."""
+        for name in (*lattice.visible, *lattice.inputs):
+            self._halts.remove(self.catalog[name].folder)
+
+    def over(self, view: str) -> list[str]:
+        """The summaries that read a view."""
+        return [n for lattice in self.lattices().values() if view in lattice.inputs for n in lattice.visible]
+
+    def members(self, name: str) -> list[str]:
+        """The tables of a family, or the one summary of this name; none if it is neither."""
+        for lattice in self.lattices().values():
+            found = [n for n, table in lattice.visible.items() if name in (n, table.defined.view.family)]
+            if found:
+                return found
+        return []
+
+    def drop(self, name: str) -> None:
+        """Drop a summary or a family, and the hidden tables that nothing else needs."""
+        lattice, folders = self.lattice_of(name), []
+        with self.keeper.new_commit() as commit:
+            for table in drop_tables(self, commit, lattice, self.members(name)):
+                folders.append(self.catalog[table].folder)
+        for folder in folders:
+            self._halts.remove(folder)
 
     def halted_input(self, view: str, reason: str) -> None:
         """A feed or a copy is not maintained any more."""

@@ -63,6 +63,9 @@ class Waiting:
         columns = [F.col(f"`{column}`") for column in relation.columns]
         return Snapshot(self._files, record).with_hidden(name).bag().select(*columns, F.col(CHANGE).alias(WEIGHT))
 
+    def has_any(self, lattice: Lattice, record: Record) -> bool:
+        return any(record.tables[name].rows for name in self.tables(lattice))
+
     # --- summary-deltas ---
 
     def deltas(self, lattice: Lattice, record: Record) -> dict[str, pa.Table]:

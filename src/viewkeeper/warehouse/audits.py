@@ -1,0 +1,35 @@
+"""What an audit finds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from viewkeeper.algebra.zset import Row
+from viewkeeper.messages import Vector
+from viewkeeper.warehouse.record import GroupState
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A view compared with its recomputation, as bags, at the view's own vector."""
+
+    view: str
+    state: int
+    vector: Vector
+    rows: int
+    """distinct rows that were compared"""
+    missing: tuple[tuple[tuple[Any, ...], int], ...]
+    """rows that should be there, with how often"""
+    extra: tuple[tuple[tuple[Any, ...], int], ...]
+    """rows that should not"""
+
+    @property
+    def clean(self) -> bool:
+        return not self.missing and not self.extra
+
+
+def audited(view: str, group: GroupState, rows: int, wrong: Sequence[tuple[Row, int]]) -> Audit:
+    """The audit of a view at the last state of its group, by the rows that are missing (+) and too many (-)."""
+    missing = tuple((row, weight) for row, weight in wrong if weight > 0)
+    extra = tuple((row, -weight) for row, weight in wrong if weight < 0)
+    return Audit(view, group.last, dict(group.vector), rows, missing, extra)

@@ -1,0 +1,132 @@
+"""Summaries compared with their sources, and made anew from them.
+
+audit     the SELECT of the summary, run over the relations at its vector, compared with what its readers see
+reload    facts and dimensions read anew; what is different becomes a new state of core and lattice, in one commit
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from math import isclose
+from typing import TYPE_CHECKING, Any
+
+from viewkeeper.errors import UsageError
+from viewkeeper.messages import Position
+from viewkeeper.summary.recompute_sql import select_of_summary
+from viewkeeper.warehouse.columns import RESERVED
+from viewkeeper.warehouse.snapshot import Snapshot
+from viewkeeper.warehouse.summaries.lattice import Lattice, Table
+from viewkeeper.warehouse.summaries.recomputing import differences
+from viewkeeper.warehouse.summaries.round import with_weight
+from viewkeeper.warehouse.summaries.typed_rows import weighted_frame
+from viewkeeper.warehouse.view_properties import VIEWS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from viewkeeper.algebra.zset import Row
+    from viewkeeper.warehouse.summaries.keeping import Summaries
+
+Weighted = tuple["Row", int]
+SAME = 1e-9
+"""How far two DOUBLE may be apart, of their size: sums are rounded in the order in which they are added up."""
+
+
+def compare(summaries: "Summaries", lattice: Lattice, table: Table) -> tuple[int, list[Weighted]]:
+    """How many rows readers see, and what should be there (+) or should not (-)."""
+    record = summaries.writer.last
+    if lattice.deferred and summaries.waiting.has_any(lattice, record):
+        raise UsageError(
+            f"changes wait for the refresh of {table.name}, so it cannot be compared with its sources now",
+            f"run 'viewkeeper refresh {table.name}' first",
+        )
+    engines = summaries.keeper.engines
+    with _relations(summaries, lattice, fresh=False) as (frames, _):
+        expected = engines.of_frame(_selected(summaries, table, frames))
+        stored = engines.of_frame(Snapshot(summaries.files, record).read(table.name, weights=True))
+        difference = expected - stored
+        rows = stored.size()
+        wrong = [] if difference.is_empty() else list(difference.weights())
+    return rows, _beyond_rounding(wrong)
+
+
+def _selected(summaries: "Summaries", table: Table, frames: "Mapping[str, DataFrame]") -> "DataFrame":
+    from viewkeeper.summary.propagate import TemporaryNames
+
+    with TemporaryNames(summaries.files.spark()) as temporary:
+        names = {name: temporary.name(frame) for name, frame in frames.items()}
+        return summaries.files.spark().sql(select_of_summary(table.defined.view, names))
+
+
+@contextmanager
+def _relations(
+    summaries: "Summaries", lattice: Lattice, *, fresh: bool
+) -> "Iterator[tuple[dict[str, DataFrame], dict[str, Position]]]":
+    """The relations of a lattice as frames, each row as often as it is there: at its vector, or as they are now."""
+    relations = {relation.name: relation for relation in lattice.input_relations.values()}
+    at_sources = {name: relation for name, relation in relations.items() if relation.source != VIEWS}
+    spark, record = summaries.files.spark(), summaries.writer.last
+    with summaries.keeper.image(at_sources, lattice.facts.core, fresh=fresh) as (contents, at):
+        frames = {name: _repeated(weighted_frame(spark, rows, relations[name])) for name, rows in contents.items()}
+        for view, relation in lattice.input_relations.items():
+            if relation.source == VIEWS:
+                frames[relation.name] = summaries.contents.frame(view, record).select(
+                    *[f"`{column}`" for column in relation.columns]
+                )
+        yield frames, at
+
+
+def _repeated(weighted: "DataFrame") -> "DataFrame":
+    from pyspark.sql import functions as F
+
+    from viewkeeper.warehouse.columns import WEIGHT
+
+    columns = [F.col(f"`{name}`") for name in weighted.columns if name != WEIGHT]
+    total = weighted.groupBy(*columns).agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) > 0)
+    times = F.expr(f"explode(array_repeat(0, CAST({WEIGHT} AS INT)))")
+    return total.select(*columns, times.alias("_vk_copy")).drop("_vk_copy")
+
+
+def _beyond_rounding(wrong: list[Weighted]) -> list[Weighted]:
+    """Without pairs of rows that differ by the rounding of DOUBLE alone."""
+    missing = [entry for entry in wrong if entry[1] > 0]
+    extra = [entry for entry in wrong if entry[1] < 0]
+    for row, weight in list(missing):
+        for other, negative in extra:
+            if weight == -negative and _alike(row, other):
+                missing.remove((row, weight))
+                extra.remove((other, negative))
+                break
+    return missing + extra
+
+
+def _alike(row: "Row", other: "Row") -> bool:
+    return all(_close(a, b) for a, b in zip(row, other, strict=True))
+
+
+def _close(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (a != a and b != b) or isclose(a, b, rel_tol=SAME, abs_tol=SAME)
+    return bool(a == b) and type(a) is type(b)
+
+
+def reload(summaries: "Summaries", lattice: Lattice) -> None:
+    """Make all tables of a lattice anew."""
+    keeper, facts, record = summaries.keeper, lattice.facts, summaries.writer.last
+    own_core = facts.feed.startswith(RESERVED)
+    with _relations(summaries, lattice, fresh=own_core) as (frames, at):
+        fact = with_weight(frames[facts.fact], lattice.fact)
+        by_path = {d.path: frames[d.relation.name] for node in lattice.nodes.values() for d in node.dimensions}
+        tables = differences(summaries, lattice, record, fact, by_path)
+        held: dict[str, list[Any]] = {}
+        for view, relation in lattice.input_relations.items():
+            if view.startswith(RESERVED) and (view != facts.feed or facts.readable):
+                new = keeper.engines.of_frame(frames[relation.name])
+                held[view] = [new - keeper.engines.of_frame(summaries.contents.frame(view, record))]
+        with keeper.new_commit() as commit:
+            if own_core:
+                # The tables get what is different themselves: nobody is to follow this state.
+                commit.states(facts.core, [(at, held)], passed_on=[{}])
+            commit.states(lattice.name, [(at, {name: [rows] for name, rows in tables.items()})])
+            if lattice.deferred:
+                summaries.waiting.empty(commit, summaries.waiting.tables(lattice), record)
+    summaries.unhalt(lattice)
