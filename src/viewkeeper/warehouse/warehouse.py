@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from viewkeeper.warehouse.summaries.drawn import DrawnLattice
+    from viewkeeper.warehouse.summaries.explanation import Explanation
+
 
 class Warehouse:
     """The stored views: one writer, any number of readers. Use it as a context manager."""
@@ -321,6 +324,18 @@ class Warehouse:
     def status(self) -> Status:
         """Size, files, pending deltas and last state per view; needs no Spark."""
         return status_of(self._files, self._identity)
+
+    def explain(self, view: str) -> "Explanation":
+        """How a view is kept fresh, and why so; or how one would be, by its CREATE MATERIALIZED VIEW. Needs no Spark."""
+        from viewkeeper.warehouse.summaries.explaining import explain
+
+        return explain(self._files, self._known_sources, view)
+
+    def lattice(self, view: str | None = None) -> "list[DrawnLattice]":
+        """The lattices of summary tables, or that of a view; needs no Spark."""
+        from viewkeeper.warehouse.summaries.drawn import drawn_lattices
+
+        return drawn_lattices(self._files, self._known_sources, view)
 
     def _latest(self) -> Snapshot:
         return Snapshot(self._files, self._files.log.last())
