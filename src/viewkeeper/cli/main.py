@@ -24,7 +24,7 @@ VERBS = (
     "demo", "algorithms", "simulate", "check",
     "add-source", "sources", "doctor", "remove-source",
     "create-view", "drop-view", "catch-up", "run", "audit", "reload",
-    "status", "states", "query", "changes", "compact", "vacuum", "publish",
+    "status", "explain", "lattice", "states", "query", "changes", "compact", "vacuum", "publish",
 )  # fmt: skip
 
 
