@@ -14,7 +14,6 @@ from viewkeeper.errors import DefinitionError, UnsupportedClause
 from viewkeeper.levels import Level
 from viewkeeper.messages import Vector
 from viewkeeper.sql.parse import parse_view
-from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.sql.refresh_mode import RefreshMode, refresh_of
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, Member, SummaryView
@@ -28,7 +27,7 @@ from viewkeeper.warehouse.catalog import Layout
 from viewkeeper.warehouse.columns import RESERVED, WEIGHT
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.summaries.first_content import Base, FirstContent, NewTable, first_contents
-from viewkeeper.warehouse.summaries.lattice import SUMMARY, Facts, Lattice, slug
+from viewkeeper.warehouse.summaries.lattice import SUMMARY, Facts, Lattice, lattice_name, slug
 from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL, SOURCES, VIEWS
 
 if TYPE_CHECKING:
@@ -92,10 +91,7 @@ class Creation:
     def _facts(self, fact: Relation, dimensions: set[Relation]) -> tuple[Facts, Lattice | None]:
         """Where the facts come from, with what this summary adds; and the lattice that it joins, if there is one."""
         properties = dict(self.parsed.properties)
-        refresh = properties.get(REFRESH, "continuous")
-        strict = properties.get("consistency") == "complete"
-        asked = f"{fact.name} summaries" + ("" if refresh == "continuous" else f" {refresh}")
-        name = properties.get("group") or asked + (" complete" if strict else "")
+        name = lattice_name(fact.name, properties)
         lattice = self.summaries.lattices().get(name)
         keeper = self.summaries.keeper
         over_view = fact.source == VIEWS
