@@ -65,6 +65,12 @@ def write_result(frame: Any, form: str, target: Path | None, limit: int | None) 
                 file.write(line.encode())
 
 
+def write_text(text: str, target: Path) -> None:
+    """Write a whole text, or nothing."""
+    with _opened(target) as file:
+        file.write(text.encode())
+
+
 def _write_table(found: "TextRows", shown: int, target: Path | None) -> None:
     from viewkeeper.cli.tables import aligned, counted, show_table
     from viewkeeper.cli.text_forms import NUMERIC

@@ -39,9 +39,8 @@ class DrawnNode:
         """Of its box."""
         size = "not stored" if self.rows is None else f"{self.rows:,} {'row' if self.rows == 1 else 'rows'}"
         grouped = ", ".join(self.group_by) or "one group"
-        kept = f"for {self.kept_for}" if self.kept_for else ""
         last = f"last: {_in_short(self.last)}" if self.last is not None else ""
-        return tuple(filter(None, (self.name, grouped, size, kept, last)))
+        return tuple(filter(None, (self.name, grouped, self.kept_for, size, last)))
 
 
 @dataclass(frozen=True)
