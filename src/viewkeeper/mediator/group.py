@@ -33,6 +33,8 @@ from viewkeeper.sql.view import View
 
 MOST_IN_PROGRESS = 20_000
 """Transactions of a source that are taken and not yet part of a state; more are taken only if an answer shows them."""
+OWN = "_vk_"
+"""how the names of views begin that are viewkeeper's own, and shown to nobody"""
 ADVANCE_EVERY = 60.0
 """Seconds between two times that a group notes how far its sources have gone without concerning it."""
 
@@ -239,7 +241,7 @@ class Group:
         traffic = [channel.traffic for channel in tuple(self.channels.values())]
         return GroupReport(
             self.name,
-            (*self.views, *self._derived),
+            tuple(name for name in (*self.views, *self._derived) if not name.startswith(OWN)),
             dict(self.vector),
             self.states,
             self.commits,

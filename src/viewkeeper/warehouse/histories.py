@@ -17,8 +17,10 @@ from viewkeeper.checker.history import History, State
 from viewkeeper.errors import UsageError
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.mediator.group import GroupPlan, Recorder
+from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.messages import Transaction
 from viewkeeper.sql.view import View
+from viewkeeper.warehouse.columns import RESERVED
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.keeper import Keeper
@@ -44,9 +46,10 @@ class HistoryRecorder:
     def __init__(self, keeper: "Keeper", plans: Sequence[GroupPlan]) -> None:
         self._groups: dict[str, _Recorded] = {}
         for plan in plans:
-            relations = {name: _memory(rows) for name, rows in keeper.relations_at(plan).items()}
+            read = keeper.relations_at(plan) if _shown(plan) else {}
+            relations = {name: _memory(rows) for name, rows in read.items()}
             group = self._groups[plan.name] = _Recorded(plan, relations, dict(plan.vector))
-            for how in plan.views:
+            for how in _shown(plan):
                 name = how.view.name
                 group.contents[name] = _memory(keeper.stored(name))
                 group.states[name] = [self._state(group, how.view)]
@@ -58,7 +61,7 @@ class HistoryRecorder:
         recorded = self._groups[group]
         for change in changes:
             recorded.vector.update(change.vector)
-            for how in recorded.plan.views:
+            for how in _shown(recorded.plan):
                 name = how.view.name
                 for delta in change.deltas.get(name, ()):
                     recorded.contents[name] = recorded.contents[name] + _memory(delta)
@@ -71,11 +74,16 @@ class HistoryRecorder:
     def histories(self) -> Iterator[tuple[str, History]]:
         """The history of each view."""
         for group in self._groups.values():
-            for how in group.plan.views:
+            for how in _shown(group.plan):
                 meta = {"algorithm": how.algorithm, "group": group.plan.name}
                 deliveries = [_part(one, how.view) for one in group.deliveries if one.source in how.view.sources]
                 states = [_part_of_state(state, how.view) for state in group.states[how.view.name]]
                 yield how.view.name, History.of(how.view, group.relations, deliveries, states, meta)
+
+
+def _shown(plan: GroupPlan) -> list[Maintenance]:
+    """The views of a group that users know: feeds and copies of summaries are none of them."""
+    return [how for how in plan.views if not how.view.name.startswith(RESERVED)]
 
 
 def _part(transaction: Transaction, view: View) -> Transaction:
@@ -103,7 +111,7 @@ def recording(
     made: list[HistoryRecorder] = []
 
     def recorder(plans: list[GroupPlan]) -> HistoryRecorder:
-        views = [how.view.name for plan in plans for how in plan.views]
+        views = [how.view.name for plan in plans for how in _shown(plan)]
         if len(views) > 1 and PLACE not in str(path):
             raise UsageError(
                 f"there are {len(views)} views, and each has a history of its own",

@@ -35,6 +35,7 @@ from viewkeeper.warehouse.source_files import SourceDefinition
 from viewkeeper.warehouse.states import State
 from viewkeeper.warehouse.status import Status, status_of
 from viewkeeper.warehouse.store import open_store
+from viewkeeper.warehouse.summaries.schedule import Schedule
 from viewkeeper.warehouse.tables import Tables
 from viewkeeper.warehouse.vacuum import Vacuumed, vacuum
 from viewkeeper.warehouse.writer import Writer
@@ -150,7 +151,7 @@ class Warehouse:
         path = target_folder(self._files.store, target)
         with self.snapshot() as snapshot:
             rows = snapshot.read(view, state)
-            return publish(snapshot.catalog[view].shown, rows, snapshot.commit, path)
+            return publish(view, rows, snapshot.commit, path)
 
     # --- views over sources ---
 
@@ -237,8 +238,10 @@ class Warehouse:
             RunningFile(self._files.store).told() as tell,
         ):
             self._running = mediator
+            schedule = Schedule(self._keeper.summaries)
 
             def look() -> None:
+                schedule.look()
                 report = mediator.report()
                 tell(report)
                 if watch is not None:

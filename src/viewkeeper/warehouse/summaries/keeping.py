@@ -123,7 +123,7 @@ class Summaries:
         for lattice in self.lattices().values():
             core = lattice.facts.core
             states = [state for state in commit.new_states if state.group == core]
-            if not (states or core in commit.advanced) or self._is_halted(lattice):
+            if not (states or core in commit.advanced) or self.is_halted(lattice):
                 continue
             if lattice.deferred:
                 for state in states:
@@ -238,6 +238,10 @@ class Summaries:
             commit.metrics[METRICS] = {lattice.name: told}
         return told
 
+    def noted(self, lattice: Lattice) -> int:
+        """How many changes wait to be propagated."""
+        return self.waiting.noted(lattice, self.writer.last)
+
     def refresh(self, lattice: Lattice) -> Mapping[str, Any]:
         """Apply everything that waits, and publish all tables of the lattice in one commit."""
         if not lattice.deferred:
@@ -258,7 +262,8 @@ class Summaries:
 
     # --- halting ---
 
-    def _is_halted(self, lattice: Lattice) -> bool:
+    def is_halted(self, lattice: Lattice) -> bool:
+        """Whether it is not refreshed any more, or one of those that it follows not maintained."""
         halted = self._halts.all()
         return any(name in halted for name in (*lattice.visible, *lattice.inputs))
 

@@ -63,6 +63,10 @@ class Waiting:
         columns = [F.col(f"`{column}`") for column in relation.columns]
         return Snapshot(self._files, record).with_hidden(name).bag().select(*columns, F.col(CHANGE).alias(WEIGHT))
 
+    def noted(self, lattice: Lattice, record: Record) -> int:
+        """How many changes were noted and not propagated."""
+        return sum(record.tables[lattice.log(view)].rows for view in lattice.inputs)
+
     def has_any(self, lattice: Lattice, record: Record) -> bool:
         return any(record.tables[name].rows for name in self.tables(lattice))
 

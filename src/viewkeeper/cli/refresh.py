@@ -1,0 +1,25 @@
+"""`viewkeeper refresh`: deferred summaries are brought up to their core."""
+
+import click
+
+from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
+from viewkeeper.cli.rounds import show_rounds
+
+
+@click.command(short_help="Refresh deferred summaries.")
+@click.argument("view", required=False)
+@warehouse_option
+@json_option
+def refresh(view: str | None, path: str, as_json: bool) -> None:
+    """Apply everything that waits for the refresh of VIEW, or of all deferred summaries.
+
+    All tables of a lattice are published in one commit: readers see all of them before, or all of them after. What the
+    sources have committed since the last 'viewkeeper catch-up' is not part of it.
+
+    \b
+    Examples:
+      viewkeeper catch-up -w lake && viewkeeper refresh -w lake
+      viewkeeper refresh sales_by_city -w lake
+    """
+    with open_to_maintain(path, quiet=as_json) as warehouse:
+        show_rounds(warehouse.refresh(view), as_json=as_json)
