@@ -18,6 +18,7 @@
     │   ├── StateGone               a state that was never there, or is past the retention
     │   ├── BadDelta                a change that does not fit its view
     │   ├── CorruptChange           a change after which a summary table would count less than nothing
+    │   ├── NotAnswered             a query over tables of sources that no stored summary answers
     │   └── StorageFailure          the disk is full, or a file cannot be read or written
     ├── SourceError                 a database, lake or folder that views are over
     │   ├── BadSourceUrl            a URL or an option in it that means nothing
@@ -149,6 +150,12 @@ class CorruptChange(WarehouseError):
     """A change of a summary table that cannot be: a count below 0, or a sum of no values that is not 0."""
 
     code = "corrupt-change"
+
+
+class NotAnswered(WarehouseError):
+    """A query over tables of sources, and no stored summary that answers it."""
+
+    code = "not-answered"
 
 
 class StorageFailure(WarehouseError):

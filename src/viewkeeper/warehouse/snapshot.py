@@ -59,6 +59,10 @@ class Snapshot:
     # --- what there is ---
 
     @property
+    def files(self) -> Files:
+        return self._files
+
+    @property
     def commit(self) -> int:
         """The number of the commit."""
         return self._record.commit
