@@ -17,9 +17,10 @@ from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import SummaryView
 from viewkeeper.summary.defined import Defined, defined
 from viewkeeper.summary.derivation import Derivation, derive
-from viewkeeper.summary.hierarchies import Hierarchy
+from viewkeeper.summary.hidden_nodes import with_hidden
+from viewkeeper.summary.hierarchies import Hierarchy, combined_lattice
 from viewkeeper.summary.node import Extreme, Node
-from viewkeeper.summary.plan import changes_of
+from viewkeeper.summary.plan import Lineage, Plan, changes_of
 from viewkeeper.summary.star import Dimension
 from viewkeeper.summary.statements import WEIGHT, Names, summary_delta, whole_table
 
@@ -41,8 +42,9 @@ CATALOG = {relation.name: relation for relation in (POS, STORES, ITEMS)}
 CHANGES = changes_of(POS, WEIGHT)
 HIERARCHIES = (
     Hierarchy.chain("stores", ("storeID", "city", "region")),
-    Hierarchy("items", (("itemID", "name"), ("itemID", "category"), ("itemID", "cost"))),
+    Hierarchy.chain("items", ("itemID", "category")),
 )
+FIGURE_5 = combined_lattice(("storeID", "itemID", "date"), HIERARCHIES)
 
 FIGURE_1 = {
     "SID_sales": """SELECT storeID, itemID, date, COUNT(*) AS TotalCount, SUM(qty) AS TotalQuantity
@@ -55,6 +57,27 @@ FIGURE_1 = {
     "sR_sales": """SELECT region, COUNT(*) AS TotalCount, SUM(qty) AS TotalQuantity
         FROM retail.pos, retail.stores WHERE pos.storeID = stores.storeID GROUP BY region""",
 }
+
+
+# The first one is that of section 2.1; `changes` are its union of pos_ins and pos_del.
+FIGURE_3 = """
+    CREATE VIEW sd_SID_sales(storeID, itemID, date, sd_Count, sd_Quantity) AS
+        SELECT storeID, itemID, date, SUM(_vk_weight) AS sd_Count, SUM(qty * _vk_weight) AS sd_Quantity
+        FROM changes GROUP BY storeID, itemID, date;
+    CREATE VIEW sd_sCD_sales(city, region, date, sd_Count, sd_Quantity) AS
+        SELECT city, region, date, sum(sd_Count) AS sd_Count, sum(sd_Quantity) AS sd_Quantity
+        FROM sd_SID_sales, stores WHERE sd_SID_sales.storeID = stores.storeID
+        GROUP BY city, region, date;
+    CREATE VIEW sd_SiC_sales(storeID, category, sd_Count, sd_EarliestSale, sd_Quantity) AS
+        SELECT storeID, category, sum(sd_Count) AS sd_Count, min(date) AS sd_EarliestSale,
+            sum(sd_Quantity) AS sd_Quantity
+        FROM sd_SID_sales, items WHERE sd_SID_sales.itemID = items.itemID
+        GROUP BY storeID, category;
+    CREATE VIEW sd_sR_sales(region, sd_Count, sd_Quantity) AS
+        SELECT region, sum(sd_Count) AS sd_Count, sum(sd_Quantity) AS sd_Quantity
+        FROM sd_sCD_sales GROUP BY region"""
+TABLE_3 = {"changes": 10_000, "SID_sales": 1_000, "sCD_sales": 100, "SiC_sales": 1_000, "sR_sales": 10}
+"""rows of the changes and of the summary-deltas"""
 
 
 def table(name: str, sql: str) -> Defined:
@@ -134,8 +157,9 @@ def small_retail(
             types = ("VARCHAR" if type == "STRING" else type for type in relation.types)
             columns = ", ".join(f"{column} {type}" for column, type in zip(relation.columns, types, strict=True))
             database.execute(f"CREATE TABLE {name} ({columns})")
-            for row in content:
-                database.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
+            if content:
+                values = ", ".join("(" + ", ".join("?" * len(row)) + ")" for row in content)
+                database.execute(f"INSERT INTO {name} VALUES {values}", [value for row in content for value in row])
         database.execute("CREATE VIEW pos AS (FROM pos_old EXCEPT ALL FROM pos_del) UNION ALL FROM pos_ins")
         for name, whole in (("weighted_pos_old", "pos_old"), ("weighted_pos", "pos")):
             database.execute(f"CREATE VIEW {name} AS SELECT *, 1 AS {WEIGHT} FROM {whole}")
@@ -168,3 +192,23 @@ def delta_sql(edge: Derivation, above: str) -> str:
 
 def dimension_tables(edge: Derivation) -> Mapping[str, str]:
     return {dimension.path: dimension.short for dimension in edge.joins}
+
+
+def attributes(one: Node) -> list[str]:
+    """What a node groups by, as the paper calls it."""
+    return sorted(group.sql.strip("`").rpartition(".")[2] for group in one.groups)
+
+
+def planned(nodes: list[Node]) -> Plan:
+    """As the warehouse plans, with the sizes of table 3; those of hidden nodes are guessed."""
+    lineage = Lineage(nodes, CHANGES, core_readable=False, determined=determined)
+    return lineage.plan(lambda name: TABLE_3.get(name, 1_000))
+
+
+def with_hidden_nodes() -> list[Node]:
+    """The tables that a warehouse has for the four views."""
+    made: list[Node] = []
+    for name, sql in FIGURE_1.items():
+        one = with_hidden(table(name, sql), made, core_readable=False, recompute=False)
+        made += [one.node, *(hidden for hidden, _ in one.hidden)]
+    return made
