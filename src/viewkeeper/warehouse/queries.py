@@ -1,7 +1,8 @@
 """SQL over the views of one snapshot, by their names.
 
 The text goes to Spark as it was written, save that each name of a view is replaced by the name of a temporary view of
-its own: the user's catalog and other queries never see them.
+its own: the user's catalog and other queries never see them. A query that names tables of sources is answered from
+summaries: `summaries/answering.py`.
 """
 
 from collections.abc import Callable
@@ -16,10 +17,13 @@ from sqlglot.optimizer.scope import traverse_scope
 
 from viewkeeper.clock import unique_id
 from viewkeeper.errors import SyntaxProblem, UnknownName, UsageError
+from viewkeeper.warehouse.answered_queries import run_answered
 from viewkeeper.warehouse.columns import columns_of
 from viewkeeper.warehouse.linear import linear_form
 from viewkeeper.warehouse.signed_frames import quoted
 from viewkeeper.warehouse.spark_files import first_line
+from viewkeeper.warehouse.summaries.answering import answered_query
+from viewkeeper.warehouse.summaries.stored_ancestors import KnownTables
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.snapshot import Snapshot
@@ -28,9 +32,14 @@ if TYPE_CHECKING:
 def run_query(snapshot: "Snapshot", start_spark: Callable[[], SparkSession], query: str) -> DataFrame:
     """The DataFrame of a query."""
     tree = _parsed(query)
+    tables = _tables(tree)
+    known = KnownTables(snapshot)
+    if (answered := answered_query(query, tables, known)) is not None:
+        spark = start_spark()
+        return run_answered(answered, known, query, tables, spark, lambda text: _spark_sql(spark, text, snapshot))
     spark = start_spark()
     names = {name.casefold(): name for name in snapshot.views}
-    used = [table for table in _tables(tree) if not table.db and table.name.casefold() in names]
+    used = [table for table in tables if not table.db and table.name.casefold() in names]
     views = {table.name.casefold(): names[table.name.casefold()] for table in used}
     stored = {view: snapshot.stored(view) for view in set(views.values())}
     bags = {view: one.bag() for view, one in stored.items()}

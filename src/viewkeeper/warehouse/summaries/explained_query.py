@@ -1,0 +1,107 @@
+"""How a query is answered: which stored tables, what else was considered, the SQL that runs."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+from sqlglot.optimizer.scope import traverse_scope
+
+from viewkeeper.errors import UsageError
+from viewkeeper.sql.syntax import parse_statement, spark_sql
+from viewkeeper.summary.answering import Way, ways
+from viewkeeper.summary.defined import Defined
+from viewkeeper.summary.statements import quoted
+from viewkeeper.summary.unanswered import Unfit, unfit
+from viewkeeper.warehouse.summaries.answering import AnsweredQuery, answered_query
+from viewkeeper.warehouse.summaries.stored_ancestors import Ancestors, KnownTables
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Considered:
+    """A stored table that can answer, and what that costs: its rows, once more for each join."""
+
+    table: str
+    lattice: str
+    rows: int
+    joins: tuple[str, ...]
+    cost: float
+    chosen: bool
+    reason: str = ""
+    """why it was not chosen, if that is not the cost"""
+
+
+@dataclass(frozen=True)
+class ExplainedSelect:
+    """One of the summaries that a query asks for."""
+
+    groups: tuple[str, ...]
+    table: str
+    state: int
+    considered: tuple[Considered, ...]
+    unfit: tuple[Unfit, ...]
+
+
+@dataclass(frozen=True)
+class QueryExplanation:
+    """How a query is answered: `sql` is what Spark runs, over the tables as they are stored."""
+
+    query: str
+    commit: int
+    views: tuple[str, ...]
+    """views that it names itself"""
+    parts: tuple[ExplainedSelect, ...]
+    sql: str
+
+
+def explain_query(snapshot: "Snapshot", query: str) -> QueryExplanation:
+    """Which stored tables answer a query, and why; NotAnswered if none does."""
+    known = KnownTables(snapshot)
+    tree = parse_statement(query)
+    if not isinstance(tree, exp.Query):
+        raise UsageError("only a SELECT can be explained", "give a query, or the name of a view")
+    named = {name.casefold(): name for name in snapshot.views}
+    tables = [
+        source for scope in traverse_scope(tree) for source in scope.sources.values() if isinstance(source, exp.Table)
+    ]
+    views = [named[table.name.casefold()] for table in tables if not table.db and table.name.casefold() in named]
+    answered = answered_query(query, tables, known)
+    parts: list[ExplainedSelect] = []
+    if answered is not None:
+        for part in answered.parts:
+            for table, way in zip(part.answer.asked.tables, part.answer.ways, strict=True):
+                parts.append(_explained(table.defined, way, known))
+        sql = _shown_sql(answered)
+    else:
+        sql = query
+    return QueryExplanation(query, snapshot.commit, tuple(dict.fromkeys(views)), tuple(parts), sql)
+
+
+def _shown_sql(answered: AnsweredQuery) -> str:
+    if answered.whole is not None:
+        return answered.whole.sql(lambda _, table: quoted(table))
+    return spark_sql(answered.rewritten(lambda part: part.sql(lambda _, table: quoted(table))))
+
+
+def _explained(made: Defined, chosen: Way, known: KnownTables) -> ExplainedSelect:
+    considered = []
+    for one in known.ancestors:
+        for way in ways(made, [one.stored]):
+            own = way.table == chosen.table and way.stored.lattice == chosen.stored.lattice
+            reason = "" if own else _against(way, one, known)
+            considered.append(Considered(way.table, one.lattice.name, way.rows, way.joined, way.cost, own, reason))
+    state = known.snapshot.record.groups[chosen.stored.lattice].last
+    groups = tuple(made.node.groups.values())
+    return ExplainedSelect(
+        groups, chosen.table, state, tuple(considered), tuple(unfit(made, [one.stored for one in known.ancestors]))
+    )
+
+
+def _against(way: Way, ancestors: Ancestors, known: KnownTables) -> str:
+    for pairs in way.pairs:
+        if not known.holds(ancestors, pairs):
+            by = ", ".join(column for column, _ in pairs.by)
+            return f"{pairs.dimension.short} has rows without {by} that differ in what it is to determine"
+    return "" if ancestors.current else "it lags behind its facts"
