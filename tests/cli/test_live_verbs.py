@@ -97,12 +97,30 @@ def test_a_source_is_added_to_a_new_warehouse(here: Path) -> None:
         "relations": {
             "shop.orders": {"columns": {"id": "BIGINT", "cust": "BIGINT", "amount": "BIGINT"}, "key": ["id"]}
         },
+        "foreign_keys": [],
+        "hierarchies": {},
     }
 
 
 def test_keys_that_the_database_does_not_know(here: Path) -> None:
     told = json.loads(output("add-source", "crm", "sqlite:///crm.db", "--key", "people=id,name", "--install", "--json"))
     assert told["relations"]["crm.people"]["key"] == ["id", "name"]
+
+
+def test_what_was_declared_stays_when_a_source_is_added_again(here: Path) -> None:
+    shop = ("add-source", "shop", "sqlite:///shop.db", "--table", "orders", "--install")
+    told = output(*shop, "--hierarchy", "orders=id,cust", "--foreign-key", "orders.cust=crm.people.id")
+    assert told.splitlines()[-2:] == [
+        "hierarchy of shop.orders: id → cust",
+        "foreign key: shop.orders.cust → crm.people.id",
+    ]
+    again = json.loads(output(*shop, "--json"))
+    assert again["hierarchies"] == {"orders": ["id", "cust"]}
+    assert again["foreign_keys"] == [["orders.cust", "crm.people.id"]]
+    assert output("sources").splitlines()[-1] == "foreign key: shop.orders.cust → crm.people.id"
+    crm = ("add-source", "crm", "sqlite:///crm.db", "--install")
+    output(*crm, "--key", "people=id")
+    assert json.loads(output(*crm, "--json"))["relations"]["crm.people"]["key"] == ["id"]
 
 
 def test_sources_as_a_table(lake: Path) -> None:
@@ -284,6 +302,34 @@ def test_status(lake: Path) -> None:
         (["add-source", "x", "sqlite:///shop.db", "--install"], ["odd"]),
         (["add-source", "x", "sqlite:///crm.db", "--key", "people"], ["--key 'people' names no key"]),
         (["add-source", "x", "sqlite:///crm.db", "--key", "people=nr", "--install"], ["nr", "id, name"]),
+        (
+            ["add-source", "x", "sqlite:///crm.db", "--hierarchy", "people=id"],
+            ["names no hierarchy", "the finest first"],
+        ),
+        (["add-source", "x", "sqlite:///crm.db", "--hierarchy", "id,name"], ["names no hierarchy"]),
+        (["add-source", "x", "sqlite:///crm.db", "--hierarchy", "people=id,,name"], ["names no hierarchy"]),
+        (
+            ["add-source", "x", "sqlite:///crm.db", "--hierarchy", "people=id,nom", "--install"],
+            ["the hierarchy of people: x.people has no column nom", "its columns are: id, name"],
+        ),
+        (
+            ["add-source", "x", "sqlite:///crm.db", "--hierarchy", "persons=id,name", "--install"],
+            ["has no table persons", "the tables are: people"],
+        ),
+        (
+            ["add-source", "x", "sqlite:///crm.db", "--hierarchy", "people=id,id", "--install"],
+            ["the hierarchy of people is id, id", "each once"],
+        ),
+        (
+            ["add-source", "x", "sqlite:///crm.db", "--foreign-key", "people.id=b.c"],
+            ["names no foreign key", "orders.cust="],
+        ),
+        (["add-source", "x", "sqlite:///crm.db", "--foreign-key", "id=a.b.c"], ["names no foreign key"]),
+        (["add-source", "x", "sqlite:///crm.db", "--foreign-key", "people.id"], ["names no foreign key"]),
+        (
+            ["add-source", "x", "sqlite:///crm.db", "--foreign-key", "people.nr=a.b.c", "--install"],
+            ["the foreign key people.nr: x.people has no column nr"],
+        ),
         (["add-source", "x", "postgresql://ann:${NO_SUCH}@db/x"], ["${NO_SUCH}", "set NO_SUCH"]),
         (["add-source", "x", "files://ann:s3cret@host/folder"], ["files://ann@host/folder names no folder"]),
         (["doctor", "none"], ["no source 'none'", "it has: crm, shop"]),

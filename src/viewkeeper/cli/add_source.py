@@ -1,11 +1,13 @@
 """`viewkeeper add-source`: a database, lake or folder that views can be over."""
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
+from viewkeeper.errors import SourceUnfit, UsageError
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.warehouse import Warehouse
@@ -25,15 +27,41 @@ if TYPE_CHECKING:
     multiple=True,
     help="The key of a table that has declared none; repeatable.",
 )
+@click.option(
+    "--hierarchy",
+    "hierarchies",
+    metavar="TABLE=COLUMN,COLUMN[,...]",
+    multiple=True,
+    help="Columns of a dimension that determine each other, the finest first; repeatable.",
+)
+@click.option(
+    "--foreign-key",
+    "foreign_keys",
+    metavar="TABLE.COLUMN=SOURCE.TABLE.COLUMN",
+    multiple=True,
+    help="A column that leads to the key of a table; repeatable.",
+)
 @click.option("--install", is_flag=True, help="Put in place what capturing the changes needs, such as triggers.")
 @json_option
 def add_source(
-    name: str, url: str, path: str, tables: tuple[str, ...], keys: tuple[str, ...], install: bool, as_json: bool
+    name: str,
+    url: str,
+    path: str,
+    tables: tuple[str, ...],
+    keys: tuple[str, ...],
+    hierarchies: tuple[str, ...],
+    foreign_keys: tuple[str, ...],
+    install: bool,
+    as_json: bool,
 ) -> None:
     """Add the database, lake or folder at URL as source NAME; its tables are then NAME.table in views.
 
     The folder of the warehouse is made if it is not there yet. Without --install nothing is changed at the source, and
-    a missing piece is an error that names it. Adding a source again with other tables adds those.
+    a missing piece is an error that names it. Adding a source again with other tables adds those; what was declared
+    before stays.
+
+    A hierarchy stores=storeID,city,region says that every store is in one city and every city in one region. Summaries
+    are computed from each other along it. It is checked when a summary is made and whenever the table changes.
 
     A password is never stored: write ${VARIABLE} into the URL, or no password at all and set
     VIEWKEEPER_PASSWORD_NAME (NAME in capitals), for this command and for later ones.
@@ -43,12 +71,15 @@ def add_source(
       viewkeeper add-source shop sqlite:///shop.db --install -w lake
       viewkeeper add-source crm 'postgresql://ann:${CRM_PASSWORD}@db/crm' --table people --install -w lake
       viewkeeper add-source legacy files:///var/exports --key prices=item,day -w lake
+      viewkeeper add-source retail sqlite:///retail.db --hierarchy stores=storeID,city,region --install -w lake
     """
     from viewkeeper.cli.relation_table import show_relations, source_as_json
 
-    chosen = dict(map(_key, keys))
+    declared = _Declared(
+        dict(map(_key, keys)), dict(map(_hierarchy, hierarchies)), list(map(_foreign_key, foreign_keys))
+    )
     with open_to_maintain(path, quiet=as_json, create=True) as warehouse:
-        _add(warehouse, name, url, tables, chosen, install)
+        _add(warehouse, name, url, tables, declared, install)
         (added,) = (source for source in warehouse.sources if source.name == name)
     if as_json:
         click.echo(json.dumps(source_as_json(added)))
@@ -62,14 +93,45 @@ def add_source(
         click.echo(f"note: the password is not stored; later commands take it from {variable}", err=True)
 
 
-def _key(option: str) -> tuple[str, tuple[str, ...]]:
-    from viewkeeper.errors import UsageError
+@dataclass(frozen=True)
+class _Declared:
+    """What the database does not say by itself."""
 
-    table, _, columns = option.partition("=")
-    names = tuple(column.strip() for column in columns.split(","))
-    if not table or not all(names):
+    keys: dict[str, tuple[str, ...]]
+    hierarchies: dict[str, tuple[str, ...]]
+    foreign_keys: list[tuple[str, str]]
+
+
+def _key(option: str) -> tuple[str, tuple[str, ...]]:
+    table, columns = _table_and_columns(option)
+    if not table or not all(columns):
         raise UsageError(f"--key {option!r} names no key", "write --key table=column, or --key table=column,column")
-    return table, names
+    return table, columns
+
+
+def _hierarchy(option: str) -> tuple[str, tuple[str, ...]]:
+    table, columns = _table_and_columns(option)
+    if not table or not all(columns) or len(columns) < 2:
+        raise UsageError(
+            f"--hierarchy {option!r} names no hierarchy",
+            "write --hierarchy table=column,column, the finest first, such as stores=storeID,city,region",
+        )
+    return table, columns
+
+
+def _foreign_key(option: str) -> tuple[str, str]:
+    child, _, parent = (part.strip() for part in option.partition("="))
+    if not all(child.split(".")) or child.count(".") < 1 or not all(parent.split(".")) or parent.count(".") < 2:
+        raise UsageError(
+            f"--foreign-key {option!r} names no foreign key",
+            "write --foreign-key table.column=source.table.column, such as orders.cust=crm.people.id",
+        )
+    return child, parent
+
+
+def _table_and_columns(option: str) -> tuple[str, tuple[str, ...]]:
+    table, _, columns = option.partition("=")
+    return table.strip(), tuple(column.strip() for column in columns.split(","))
 
 
 def _add(
@@ -77,14 +139,21 @@ def _add(
     name: str,
     url: str,
     tables: tuple[str, ...],
-    keys: dict[str, tuple[str, ...]],
+    declared: _Declared,
     install: bool,
 ) -> None:
-    from viewkeeper.errors import SourceUnfit
     from viewkeeper.warehouse.known_sources import INSTALL
 
     try:
-        warehouse.add_source(name, url, tables or None, keys=keys, install=install)
+        warehouse.add_source(
+            name,
+            url,
+            tables or None,
+            keys=declared.keys,
+            foreign_keys=declared.foreign_keys,
+            hierarchies=declared.hierarchies,
+            install=install,
+        )
     except SourceUnfit as error:
         if not error.hint.startswith(INSTALL):
             raise

@@ -41,7 +41,7 @@ def _show_head(found: "Explanation") -> None:
     of = f" of {', '.join(found.relations)}" if found.relations else ""
     click.echo(f"{found.view}: {KINDS[found.kind]}{of}" + ("" if found.created else "; not created yet"))
     if found.level is not None:
-        click.echo(f"kept      by {found.algorithm}, {found.level} consistency, {found.refresh}")
+        click.echo(f"kept      by {found.algorithm}, {found.level} consistency; refresh: {found.refresh}")
     if found.created:
         rows = counted(found.rows or 0, "row")
         click.echo(f"holds     {rows} at state {found.state} of group {found.group}")
@@ -148,10 +148,9 @@ def _figures(figures: Mapping[str, Any]) -> str:
     rows = counted(figures.get("summary_delta", 0), "row")
     kinds = ("inserted", "updated", "deleted", "unchanged", "recomputed")
     told = [f"{figures[kind]} {kind}" for kind in kinds if figures.get(kind)]
-    found = ", ".join(figures.get("optimizations", ()))
-    return f"summary-delta of {rows}; groups: {', '.join(told) or 'none'}" + (
-        f"; optimizations: {found}" if found else ""
-    )
+    groups = ", ".join(told) or "none"
+    found = ", ".join(figures.get("optimizations", ())) or "none"
+    return f"summary-delta of {rows}; groups: {groups}; optimizations: {found}"
 
 
 def _show_refreshes(lattice: "LatticeFacts") -> None:

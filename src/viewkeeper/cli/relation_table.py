@@ -8,8 +8,12 @@ if TYPE_CHECKING:
 
 
 def show_relations(sources: "Iterable[SourceDefinition]") -> None:
-    """A line for each relation: its key, and its columns with their types."""
+    """A line for each relation: its key, and its columns with their types; then what was declared besides."""
+    import click
+
     from viewkeeper.cli.tables import show_table
+
+    sources = tuple(sources)
 
     rows = [
         (
@@ -22,6 +26,11 @@ def show_relations(sources: "Iterable[SourceDefinition]") -> None:
     ]
     if rows:
         show_table(("relation", "key", "columns"), rows)
+    for source in sources:
+        for table, levels in source.hierarchies.items():
+            click.echo(f"hierarchy of {source.name}.{table.removeprefix(f'{source.name}.')}: {' → '.join(levels)}")
+        for child, parent in source.foreign_keys:
+            click.echo(f"foreign key: {source.name}.{child.removeprefix(f'{source.name}.')} → {parent}")
 
 
 def source_as_json(source: "SourceDefinition") -> dict[str, Any]:
@@ -39,4 +48,6 @@ def source_as_json(source: "SourceDefinition") -> dict[str, Any]:
             }
             for name, relation in source.relations.items()
         },
+        "foreign_keys": [list(pair) for pair in source.foreign_keys],
+        "hierarchies": {table: list(levels) for table, levels in source.hierarchies.items()},
     }

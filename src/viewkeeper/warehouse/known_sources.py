@@ -15,6 +15,7 @@ from viewkeeper.sources.lazy import LazySource
 from viewkeeper.sources.registry import open_source
 from viewkeeper.sources.urls import resolved, shown
 from viewkeeper.sql.relation import Relation
+from viewkeeper.warehouse.declared import check_declared
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.source_files import WORKSPACES, SourceDefinition, SourceFiles
 
@@ -73,9 +74,13 @@ class KnownSources:
             raise DefinitionError(
                 f"there is a source {name!r} already, at {before.url}", "remove it first, or choose another name"
             )
-        if before is not None and tables is not None and before.tables is not None:
-            # Added again: with more tables, or to give the password for this session.
-            tables = list(dict.fromkeys((*before.tables, *tables)))
+        if before is not None:
+            # Added again: with more tables, or to give the password for this session. What was declared stays.
+            if tables is not None and before.tables is not None:
+                tables = list(dict.fromkeys((*before.tables, *tables)))
+            keys = {**before.keys, **keys}
+            foreign_keys = list(dict.fromkeys((*before.foreign_keys, *foreign_keys)))
+            hierarchies = {**before.hierarchies, **hierarchies}
         request = Request(
             name,
             resolved(name, url, os.environ),
@@ -88,6 +93,7 @@ class KnownSources:
             if install:
                 source.install()
             self._refuse_unfit(name, source, install)
+            check_declared(name, source.relations, foreign_keys, hierarchies)
             definition = SourceDefinition(
                 name,
                 shown(url),

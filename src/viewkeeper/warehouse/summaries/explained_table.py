@@ -91,7 +91,7 @@ class LatticeExplained:
     def _served_by(self, node: Node) -> tuple[Serving, ...]:
         behind = {extreme.node for extreme in node.extremes}
         above = {edge.above.name for each in (node.name, *behind) for edge in self.lattice.lineage.ways(each)}
-        roots = [name for name in above if name in self.lattice.tables and is_root(self.lattice, name)]
+        roots = [name for name in above if node.dimensions and is_root(self.lattice, name)]
         return tuple(
             Serving(
                 name,
@@ -166,7 +166,8 @@ def called(extreme: Extreme) -> str:
 
 def is_root(lattice: Lattice, name: str) -> bool:
     """Whether a table was made so that changes of dimensions need no fact."""
-    part = lattice.tables[name].definition.properties[SUMMARY].get("part")
+    table = lattice.tables.get(name)
+    part = table.definition.properties[SUMMARY].get("part") if table is not None else None
     return part is not None and part["extreme"] is None
 
 
@@ -178,7 +179,7 @@ def why_kept(lattice: Lattice, name: str) -> str:
         for extreme in node.extremes
         if extreme.node == name
     ]
-    if name in lattice.tables and is_root(lattice, name):
+    if is_root(lattice, name):
         served.append(f"root of {lattice.tables[name].defined.view.name}")
     return ", ".join(served)
 

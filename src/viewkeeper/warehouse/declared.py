@@ -1,0 +1,57 @@
+"""What is declared with a source and its database does not say: hierarchies of dimensions, foreign keys.
+
+    hierarchies     {"stores": ["storeID", "city", "region"]}     every store is in one city, every city in one region
+    foreign keys    ("orders.cust", "crm.people.id")              a column of the source, and one of any source
+
+They must name tables and columns of the source. What a foreign key leads to may belong to a source that is added later.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from viewkeeper.errors import DefinitionError, UnknownName
+from viewkeeper.sql.relation import Relation
+
+
+def check_declared(
+    source: str,
+    relations: Mapping[str, Relation],
+    foreign_keys: Sequence[tuple[str, str]],
+    hierarchies: Mapping[str, Sequence[str]],
+) -> None:
+    """UnknownName for a table or column that the source has not, DefinitionError for what is no hierarchy."""
+    for table, levels in hierarchies.items():
+        relation = _relation(source, relations, table, f"the hierarchy of {table}")
+        _check_columns(relation, levels, f"the hierarchy of {table}")
+        if len(set(levels)) < max(len(levels), 2):
+            raise DefinitionError(
+                f"the hierarchy of {table} is {', '.join(levels) or 'empty'}",
+                "name two columns or more, each once, the finest first, such as storeID, city, region",
+            )
+    for child, parent in foreign_keys:
+        table, _, column = child.rpartition(".")
+        if not table or parent.count(".") < 2:
+            raise DefinitionError(
+                f"{child} → {parent} is no foreign key",
+                "name a column of the source and one with its source: ('orders.cust', 'crm.people.id')",
+            )
+        relation = _relation(source, relations, table, f"the foreign key {child}")
+        _check_columns(relation, [column], f"the foreign key {child}")
+
+
+def _relation(source: str, relations: Mapping[str, Relation], table: str, what: str) -> Relation:
+    full = f"{source}.{table.removeprefix(f'{source}.')}"
+    if full not in relations:
+        tables = sorted(name.removeprefix(f"{source}.") for name in relations)
+        raise UnknownName(
+            f"{what}: source {source} has no table {table}, or it was not added",
+            f"the tables are: {', '.join(tables) or 'none'}",
+        )
+    return relations[full]
+
+
+def _check_columns(relation: Relation, columns: Sequence[str], what: str) -> None:
+    for column in columns:
+        if column not in relation.columns:
+            raise UnknownName(
+                f"{what}: {relation.name} has no column {column}", f"its columns are: {', '.join(relation.columns)}"
+            )
