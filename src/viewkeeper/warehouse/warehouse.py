@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from viewkeeper.warehouse.summaries.drawn import DrawnLattice
+    from viewkeeper.warehouse.summaries.explained_query import QueryExplanation
     from viewkeeper.warehouse.summaries.explanation import Explanation
 
 
@@ -328,17 +329,17 @@ class Warehouse:
         """Size, files, pending deltas and last state per view; needs no Spark."""
         return status_of(self._files, self._identity)
 
-    def explain(self, view: str) -> "Explanation":
-        """How a view is kept fresh, and why so; or how one would be, by its CREATE MATERIALIZED VIEW. Needs no Spark."""
+    def explain(self, view_or_sql: str) -> "Explanation | QueryExplanation":
+        """How a view is kept fresh, and why so; how one would be, by its CREATE; or how a SELECT is answered."""
         from viewkeeper.warehouse.summaries.explaining import explain
 
-        return explain(self._files, self._known_sources, view)
+        return explain(self._latest(), self._known_sources, view_or_sql)
 
     def lattice(self, view: str | None = None) -> "list[DrawnLattice]":
         """The lattices of summary tables, or that of a view; needs no Spark."""
         from viewkeeper.warehouse.summaries.drawn import drawn_lattices
 
-        return drawn_lattices(self._files, self._known_sources, view)
+        return drawn_lattices(self._latest(), self._known_sources, view)
 
     def _latest(self) -> Snapshot:
         return Snapshot(self._files, self._files.log.last())
