@@ -9,18 +9,18 @@ from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
 
 
 @click.command(short_help="How a view is kept fresh, and why so.")
-@click.argument("view", metavar="VIEW")
+@click.argument("text", metavar="VIEW")
 @warehouse_option
 @json_option
-def explain(view: str, path: str, as_json: bool) -> None:
+def explain(text: str, path: str, as_json: bool) -> None:
     """Explain how VIEW is kept fresh: its algorithm, and the order in which changes are joined.
 
     Of a summary it shows what is stored, its place in the lattice, from what its changes are computed and why, the SQL
     of each step, what would be recomputed, and the figures of the last refresh. "expected" rows are what past refreshes
     had; the cost of a way is its rows, and once more for each join. Hidden columns and tables begin with _vk_.
 
-    VIEW may also be a CREATE MATERIALIZED VIEW statement: then nothing is created, and you see what would be. No source
-    is contacted and no Spark started.
+    VIEW may also be a CREATE MATERIALIZED VIEW statement: nothing is created, and you see what would be. Or it is a
+    query: then you see which stored tables answer it. No source is contacted.
 
     \b
     Examples:
@@ -29,10 +29,15 @@ def explain(view: str, path: str, as_json: bool) -> None:
       viewkeeper explain 'CREATE MATERIALIZED VIEW n AS SELECT city, COUNT(*) AS n FROM shop.sales GROUP BY 1' -w lake
     """
     with open_to_read(path, quiet=as_json) as warehouse:
-        found = warehouse.explain(view)
+        found = warehouse.explain(text)
     if as_json:
         click.echo(json.dumps(asdict(found)))
         return
     from viewkeeper.cli.explained import show_explanation
+    from viewkeeper.cli.explained_query import show_query
+    from viewkeeper.warehouse.summaries.explanation import Explanation
 
-    show_explanation(found)
+    if isinstance(found, Explanation):
+        show_explanation(found)
+    else:
+        show_query(found)

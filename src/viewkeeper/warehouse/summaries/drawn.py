@@ -13,7 +13,7 @@ from viewkeeper.summary.lattice_drawing import as_text, draw
 from viewkeeper.summary.plan import CHANGES
 from viewkeeper.warehouse.catalog import families
 from viewkeeper.warehouse.known_sources import KnownSources
-from viewkeeper.warehouse.snapshot import Files
+from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.explained_table import LatticeExplained, group_by, why_kept
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.overview import Overview, Told
@@ -83,11 +83,11 @@ class DrawnLattice:
         }
 
 
-def drawn_lattices(files: Files, sources: KnownSources, view: str | None = None) -> list[DrawnLattice]:
+def drawn_lattices(snapshot: Snapshot, sources: KnownSources, view: str | None = None) -> list[DrawnLattice]:
     """Every lattice, or that of a view; none for a view that is no summary; UnknownView."""
-    overview = Overview(files, sources)
+    overview = Overview(snapshot, sources)
     if view is None:
-        return [_drawn(overview, lattice) for _, lattice in sorted(overview.lattices.items())]
+        return [_drawn(overview, lattice) for _, lattice in overview.lattices.items()]
     members = families(overview.catalog).get(view)
     lattice = overview.lattice_of(members[0].name if members else view)
     return [_drawn(overview, lattice)] if lattice is not None else []

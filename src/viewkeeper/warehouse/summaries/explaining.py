@@ -17,9 +17,10 @@ from viewkeeper.sql.view import View
 from viewkeeper.summary.plan import CHANGES
 from viewkeeper.warehouse.catalog import Definition, families, find, free_name
 from viewkeeper.warehouse.known_sources import KnownSources
-from viewkeeper.warehouse.snapshot import Files
+from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.decision import TOO_FEW, WORTH_RECOMPUTING, decide
 from viewkeeper.warehouse.summaries.explained_join import maintenance, sweeps
+from viewkeeper.warehouse.summaries.explained_query import QueryExplanation, explain_query
 from viewkeeper.warehouse.summaries.explained_table import LatticeExplained
 from viewkeeper.warehouse.summaries.explanation import Explanation, LatticeFacts
 from viewkeeper.warehouse.summaries.lattice import SUMMARY, Lattice
@@ -28,19 +29,22 @@ from viewkeeper.warehouse.summaries.supposed import supposed
 from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL, SOURCES, SQL, VIEWS
 
 _CREATE = re.compile(r"\s*create\s", re.IGNORECASE)
+_QUERY = re.compile(r"[\s(]*(select|with)\s", re.IGNORECASE)
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
-def explain(files: Files, sources: KnownSources, view: str) -> Explanation:
-    """A view by its name, or one that is not there yet by its CREATE MATERIALIZED VIEW; UnknownView."""
-    overview = Overview(files, sources)
-    if view in families(overview.catalog):
-        return _stored_tables(overview, view, [member.name for member in families(overview.catalog)[view]])
-    if view not in overview.catalog and _CREATE.match(view):
-        return _supposed(overview, view)
-    definition = find(overview.catalog, view)
+def explain(snapshot: Snapshot, sources: KnownSources, text: str) -> Explanation | QueryExplanation:
+    """A view by its name, one that is not there yet by its CREATE, or a query; UnknownView for anything else."""
+    overview = Overview(snapshot, sources)
+    if text in families(overview.catalog):
+        return _stored_tables(overview, text, [member.name for member in families(overview.catalog)[text]])
+    if text not in overview.catalog and _QUERY.match(text):
+        return explain_query(snapshot, text)
+    if text not in overview.catalog and _CREATE.match(text):
+        return _supposed(overview, text)
+    definition = find(overview.catalog, text)
     if SUMMARY in definition.properties:
-        return _stored_tables(overview, view, [view])
+        return _stored_tables(overview, text, [text])
     return _stored_join(overview, definition)
 
 
@@ -99,7 +103,7 @@ def _supposed(overview: Overview, sql: str) -> Explanation:
 
 def _stored_tables(overview: Overview, view: str, names: Iterable[str]) -> Explanation:
     names = list(names)
-    lattice = overview.lattices[overview.catalog[names[0]].group]
+    lattice = overview.lattice(overview.catalog[names[0]].group)
     halt = next((overview.halts[name] for name in names if name in overview.halts), None)
     kind = "hidden" if lattice.nodes[names[0]].hidden else "summary" if view in lattice.tables else "family"
     sql = lattice.tables[names[0]].defined.view.sql

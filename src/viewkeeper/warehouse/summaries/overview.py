@@ -1,11 +1,12 @@
 """All lattices at the last commit, for those who only look: nothing is written, no source asked, no Spark started."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from viewkeeper.errors import StateGone
+from viewkeeper.errors import StateGone, ViewkeeperError
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.plan import Expected, Plan
 from viewkeeper.warehouse.catalog import Catalog, find
@@ -13,10 +14,10 @@ from viewkeeper.warehouse.halted import Halt, Halts
 from viewkeeper.warehouse.known_relations import relations_of
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.record import Record
-from viewkeeper.warehouse.snapshot import Files
+from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
 from viewkeeper.warehouse.summaries.keeping import METRICS
-from viewkeeper.warehouse.summaries.lattice import Lattice, lattices_of
+from viewkeeper.warehouse.summaries.lattice import SUMMARY, Lattice, lattices_of
 from viewkeeper.warehouse.summaries.learned import Learned
 
 
@@ -32,10 +33,12 @@ class Told:
 class Overview:
     """The warehouse at its last commit, as the planner of summaries sees it."""
 
-    def __init__(self, files: Files, sources: KnownSources) -> None:
-        self.files, self.sources = files, sources
-        self.record: Record = files.log.last()
-        self.catalog: Catalog = files.catalogs.read(self.record.catalog)
+    def __init__(self, snapshot: Snapshot, sources: KnownSources) -> None:
+        self.sources = sources
+        self.record: Record = snapshot.record
+        self.catalog: Catalog = snapshot.catalog
+        self._files = snapshot.files
+        self._lattices: dict[str, Lattice] = {}
 
     @cached_property
     def relations(self) -> dict[str, Relation]:
@@ -46,16 +49,29 @@ class Overview:
         return DeclaredHierarchies(self.sources.definitions())
 
     @cached_property
-    def lattices(self) -> dict[str, Lattice]:
-        return lattices_of(self.catalog, self.relations, self.hierarchies.determined)
-
-    @cached_property
     def halts(self) -> dict[str, Halt]:
-        return Halts(self.files.store).all()
+        return Halts(self._files.store).all()
+
+    @property
+    def lattices(self) -> dict[str, Lattice]:
+        """All of them; one whose sources have lost what it needs is halted, and left out."""
+        found = {}
+        for group in sorted({view.group for view in self.catalog.values() if SUMMARY in view.properties}):
+            with suppress(ViewkeeperError):
+                found[group] = self.lattice(group)
+        return found
+
+    def lattice(self, group: str) -> Lattice:
+        """The lattice of a group; a DefinitionError if its sources have lost what it needs."""
+        if group not in self._lattices:
+            tables = {name: view for name, view in self.catalog.items() if view.group == group}
+            self._lattices |= lattices_of(tables, self.relations, self.hierarchies.determined)
+        return self._lattices[group]
 
     def lattice_of(self, view: str) -> Lattice | None:
         """The lattice that a stored table belongs to; None if it is no summary; UnknownView."""
-        return self.lattices.get(find(self.catalog, view).group)
+        definition = find(self.catalog, view)
+        return self.lattice(definition.group) if SUMMARY in definition.properties else None
 
     def rows(self, table: str) -> int | None:
         """How many rows are stored; None if there is no such table."""
@@ -87,7 +103,7 @@ class Overview:
         last = self.record.groups.get(group)
         for state in range(last.last if last is not None else -1, -1, -1):
             try:
-                record = self.files.log.find_state(group, state, since=0, newest=self.record.commit)
+                record = self._files.log.find_state(group, state, since=0, newest=self.record.commit)
             except StateGone:
                 return None
             told = record.metrics.get(METRICS, {}).get(lattice)
