@@ -7,7 +7,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from viewkeeper.errors import UsageError
-from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.columns import arrow_schema, columns_of
 from viewkeeper.warehouse.delta_table import (
     ROWS,
@@ -37,15 +36,15 @@ def target_folder(warehouse: LocalStore, target: str | os.PathLike[str]) -> Path
     return path
 
 
-def publish(view: Definition, rows: DataFrame, commit: int, path: Path) -> Path:
+def publish(name: str, rows: DataFrame, commit: int, path: Path) -> Path:
     """Write the rows as a Delta table, or as the next version of the one that is there; where it is."""
     store, folder = LocalStore(path.parent), path.name
     version = newest_version(store, folder)
     written, _ = write_frame(store, folder, file_name(ROWS, commit), rows, {"rows": F.count(F.lit(1))})
-    adds = [describe_file(store, folder, name)[1] for name in written]
+    adds = [describe_file(store, folder, file)[1] for file in written]
     schema = arrow_schema(columns_of(rows.schema), signed=False)
     if version is None:
-        create_table(store, folder, view.name, schema, adds, commit)
+        create_table(store, folder, name, schema, adds, commit)
     else:
         old = list_files(store, folder, version)[1]
         change_table(OpenTables(store), folder, version, schema, adds, old, commit)
