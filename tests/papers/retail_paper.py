@@ -13,7 +13,7 @@ import sqlglot
 
 from viewkeeper.clock import Random, seeded
 from viewkeeper.sql.parse_summary import parse_definition
-from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.relation import Catalog, Relation
 from viewkeeper.sql.summary_view import SummaryView
 from viewkeeper.summary.defined import Defined, defined
 from viewkeeper.summary.derivation import Derivation, derive
@@ -80,15 +80,15 @@ TABLE_3 = {"changes": 10_000, "SID_sales": 1_000, "sCD_sales": 100, "SiC_sales":
 """rows of the changes and of the summary-deltas"""
 
 
-def table(name: str, sql: str) -> Defined:
-    view = parse_definition(sql, CATALOG, name=name)
+def table(name: str, sql: str, catalog: Catalog = CATALOG) -> Defined:
+    view = parse_definition(sql, catalog, name=name)
     assert isinstance(view, SummaryView)
     return defined(view)
 
 
-def node(name: str, sql: str) -> Node:
+def node(name: str, sql: str, catalog: Catalog = CATALOG) -> Node:
     """A table as the paper has it: MIN and MAX are columns like any other, with no node of their own."""
-    made = table(name, sql)
+    made = table(name, sql, catalog)
     return replace(made.node, extremes=tuple(Extreme(*one, node="none") for one in made.extremes))
 
 
@@ -175,7 +175,7 @@ def in_duckdb(sql: str) -> str:
 
 
 def edge_between(below: Node, above: Node = CHANGES) -> Derivation:
-    edge = derive(below, above, trusting=TRUSTING)
+    edge = derive(below, above, trusting=TRUSTING | above.paths)
     assert edge is not None, f"{below.name} from {above.name}"
     return edge
 

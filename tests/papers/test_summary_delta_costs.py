@@ -58,6 +58,6 @@ def test_an_empty_table_has_no_groups_to_recompute():
 
 
 def test_every_table_has_a_size():
+    some = {name: TABLE_3[name] for name in ("SID_sales", "sCD_sales")}
     with pytest.raises(UsageError, match="the sizes of SiC_sales, sR_sales are not given"):
-        sizes = {name: TABLE_3[name] for name in ("SID_sales", "sCD_sales")}
-        tuple_accesses(FIGURE_9, sizes, fact=1_000_000, changes=10_000)
+        tuple_accesses(FIGURE_9, some, fact=1_000_000, changes=10_000)
