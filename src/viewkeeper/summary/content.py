@@ -83,6 +83,8 @@ class ArrowContent:
         self._copied: int = table.num_rows
         """how many rows were there at first; those after them came"""
         self._ranges: dict[str, _Range] = {}
+        self._found: dict[tuple[str, ...], pa.Array] = {}
+        """by columns: where what was last looked up was found"""
 
     @property
     def rows(self) -> int:
@@ -99,7 +101,9 @@ class ArrowContent:
         return self._stored if self._there is None else self._stored.filter(self._there)
 
     def matching(self, columns: tuple[str, ...], values: pa.Table) -> pa.Table:
-        return self._stored.take(self._positions(columns, values))
+        positions = self._positions(columns, values)
+        self._found[columns] = positions
+        return self._stored.take(positions)
 
     def in_range(self, columns: tuple[str, ...], values: pa.Table) -> pa.Table:
         for name in columns:
@@ -110,7 +114,7 @@ class ArrowContent:
     def replaced(self, before: pa.Table, after: pa.Table, keys: tuple[str, ...]) -> "ArrowContent":
         """The content without the groups of `before` and `after`, and with the rows of `after`."""
         before, after = (rows.select(self._stored.column_names).cast(self._stored.schema) for rows in (before, after))
-        gone = self._positions(keys, pa.concat_tables([before, after]).select(keys))
+        gone = self._positions_again(keys, before, pa.concat_tables([before, after]).select(keys))
         there = self._without(gone)
         came = pa.concat_tables([self._stored.slice(self._copied), after])
         lost = 0 if there is None else self._copied - pc.sum(there.slice(0, self._copied), min_count=0).as_py()
@@ -126,6 +130,15 @@ class ArrowContent:
         # Rows that went make no range narrower: a range that is too wide costs a lookup and no more.
         content._ranges = {name: known.widened(after[name]) for name, known in self._ranges.items()}
         return content
+
+    def _positions_again(self, keys: tuple[str, ...], before: pa.Table, values: pa.Table) -> pa.Array:
+        """Where the rows of these groups are: among those that were last found, if all of `before` are there."""
+        if keys and (found := self._found.get(keys)) is not None:
+            among = ArrowContent(self._stored.select(keys).take(found))
+            positions = found.take(among._positions(keys, values))
+            if len(positions) == before.num_rows:
+                return positions
+        return self._positions(keys, values)
 
     def _without(self, positions: pa.Array) -> pa.Array | None:
         """Which of the stored rows are there if these are not."""

@@ -6,10 +6,11 @@ A failure before the record leaves the last commit; tables that are already ahea
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -28,6 +29,9 @@ from viewkeeper.warehouse.staged import StagedTable
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.writer import Writer
+
+_T = TypeVar("_T")
+_U = TypeVar("_U")
 
 
 @dataclass
@@ -273,14 +277,14 @@ class Commit:
         with ExitStack() as cleanup:
             for load in self._loads.values():
                 tables.append(self._stage_load(load, number, cleanup))
-        for view, rows in self._changes.items():
-            before = self._last.tables[view]
-            if rows.view.layout is Layout.APPENDED:
-                tables.append(appended.stage(writer.store, before, rows, number))
-            else:
-                files = writer.tables.files(rows.view, before)
-                tables.append(rewritten.stage(writer.store, before, files, rows, number))
+        tables += side_by_side(lambda rows: self._stage_changes(rows, number), list(self._changes.values()))
         return Staged(self, tables, number)
+
+    def _stage_changes(self, rows: SignedRows, number: int) -> StagedTable:
+        store, before = self._writer.store, self._last.tables[rows.view.name]
+        if rows.view.layout is Layout.APPENDED:
+            return appended.stage(store, before, rows, number)
+        return rewritten.stage(store, before, self._writer.tables.files(rows.view, before), rows, number)
 
     def _stage_load(self, load: _Load, number: int, cleanup: ExitStack) -> StagedTable:
         writer, view, rows = self._writer, load.view, load.rows
@@ -311,7 +315,8 @@ class Staged:
     def publish(self, writer: "Writer") -> Record:
         """Commit the Delta tables, then write the record."""
         commit, last = self.commit, writer.last
-        committed = {table.view.name: table.commit(writer.open_tables, self.number) for table in self.tables}
+        versions = side_by_side(lambda table: table.commit(writer.open_tables, self.number), self.tables)
+        committed = {table.view.name: state for table, state in zip(self.tables, versions, strict=True)}
         changed = commit._loads or commit._dropped
         if changed:
             writer.catalogs.write(self.number, commit._catalog)
@@ -333,6 +338,18 @@ class Staged:
         )
         writer.log.append(record)
         return record
+
+
+MANY_TABLES = 3
+"""From so many on, tables are written side by side: each waits for the disk most of the time."""
+
+
+def side_by_side(work: Callable[[_T], _U], tables: Sequence[_T]) -> list[_U]:
+    """The work on each table, in order; on many at the same time. The first failure is raised when all have ended."""
+    if len(tables) < MANY_TABLES:
+        return [work(table) for table in tables]
+    with ThreadPoolExecutor(max_workers=4, thread_name_prefix="commit") as pool:
+        return list(pool.map(work, tables))
 
 
 def _layout(layout: Layout | str) -> Layout:

@@ -37,7 +37,8 @@ def stage(
     delta = _all_on_driver(rows)
     if delta is None:
         return StagedTable(view, schema, (), (), before.untouched())
-    content = apply_delta(view, read_rows(store, view, files), delta)
+    known = rows.content
+    content = apply_delta(view, read_rows(store, view, files), delta) if known is None else known.cast(schema)
     name = write_table(store, view.folder, file_name(ROWS, commit), content)
     changes = f"{CHANGES}/{view.folder.rpartition('/')[2]}"
     changes += "/" + write_table(store, f"{HOME}/{changes}", file_name("", commit), delta)

@@ -25,6 +25,14 @@ Delta = Any
 """A Z-set of either engine, or an Arrow table or a DataFrame with a column _vk_weight."""
 
 
+@dataclass(frozen=True)
+class Replacement:
+    """A change whose outcome is known: the signed rows, and all rows of the view behind them."""
+
+    signed: pa.Table
+    content: pa.Table
+
+
 @dataclass
 class SignedRows:
     """All changes of one view in one commit: those on the driver, and those in Spark."""
@@ -32,11 +40,15 @@ class SignedRows:
     view: Definition
     tables: list[pa.Table] = field(default_factory=list)
     frames: "list[tuple[int, DataFrame]]" = field(default_factory=list)
+    content: pa.Table | None = None
+    """all rows of the view behind the changes, if that is known"""
 
     def add(self, changes: Iterable[tuple[int, Delta]]) -> None:
         """Take changes, each with its state, in order; BadDelta if one does not fit the view."""
         small = _SmallChanges(self.view)
         for state, delta in changes:
+            self.content = delta.content if isinstance(delta, Replacement) else None
+            delta = delta.signed if isinstance(delta, Replacement) else delta
             frame = frame_in_spark(delta)
             if frame is not None:
                 self.frames.append((state, frame))
@@ -51,6 +63,7 @@ class SignedRows:
         """Take the changes of later states."""
         self.tables += later.tables
         self.frames += later.frames
+        self.content = later.content
 
     def on_driver(self) -> pa.Table | None:
         """The rows on the driver as one table; None if there are none."""

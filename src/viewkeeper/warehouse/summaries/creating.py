@@ -33,7 +33,7 @@ from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL, SOURCES, VIEW
 if TYPE_CHECKING:
     from viewkeeper.warehouse.summaries.keeping import Summaries
 
-MOST_REWRITTEN = 100_000
+MOST_REWRITTEN = 50_000
 """Rows of a table that is rewritten in place by every refresh; a larger one gets its changes appended."""
 OF_SUMMARIES = ("consistency", "refresh", "group", "minmax", "core", "retention")
 

@@ -20,8 +20,10 @@ from viewkeeper.summary.content import ArrowContent
 from viewkeeper.summary.node import Node, recomputed_columns, rest_column, shape_of
 from viewkeeper.summary.plan import CHANGES, Expected, Plan
 from viewkeeper.summary.propagate_arrow import ArrowInputs, evaluable, propagate_arrow
+from viewkeeper.warehouse.catalog import Layout
 from viewkeeper.warehouse.columns import WEIGHT, arrow_schema, arrow_type
 from viewkeeper.warehouse.record import Record
+from viewkeeper.warehouse.signed_rows import Replacement
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.summaries.contents import SMALL, Contents, frame_of_table
 from viewkeeper.warehouse.summaries.lattice import Lattice
@@ -82,7 +84,7 @@ class Propagated:
 class Applied:
     """What a refresh does to each table: signed rows for the commit, and the content behind it."""
 
-    signed: Mapping[str, pa.Table]
+    signed: Mapping[str, pa.Table | Replacement]
     contents: Mapping[str, ArrowContent]
     refreshed: "Mapping[str, Refreshed]"
     seconds: float
@@ -254,14 +256,18 @@ class Rounds:
             whole,
             recompute=lambda wanted: self._recomputed(lattice, record, changes, wanted),
         )
-        signed, after = {}, {}
+        signed: dict[str, pa.Table | Replacement] = {}
+        after = {}
         for table in stored:
             one = refreshed[table.name]
             content = contents[table.name]
             if one.before.num_rows or one.after.num_rows:
-                signed[table.name] = _signed(table.definition.names, one.before, one.after)
+                changed = _signed(table.definition.names, one.before, one.after)
+                signed[table.name] = changed
                 if isinstance(content, ArrowContent):
-                    after[table.name] = content.replaced(one.before, one.after, table.node.keys)
+                    new = after[table.name] = content.replaced(one.before, one.after, table.node.keys)
+                    if table.definition.layout is Layout.REWRITTEN:
+                        signed[table.name] = Replacement(changed, new.table.select(table.definition.names))
             elif isinstance(content, ArrowContent):
                 after[table.name] = content
         return Applied(signed, after, refreshed, monotonic() - begin)
