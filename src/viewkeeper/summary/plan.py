@@ -20,6 +20,8 @@ from viewkeeper.summary.star import FACT
 
 CHANGES = "changes"
 """the name of what the topmost summary-deltas are computed from"""
+WORTH_ADDING_UP = 0.5
+"""rows of a summary-delta for each change below which changes are added up before they are joined"""
 JOIN_COST = 1.0
 """what a join adds to the cost of reading a row"""
 
@@ -43,6 +45,8 @@ class Plan:
 
     edges: tuple[Derivation, ...]
     considered: Mapping[str, tuple[Candidate, ...]]
+    preaggregated: frozenset[str] = frozenset()
+    """nodes for which the changes are added up before they are joined with dimensions (section 4.1.3)"""
 
     def edge(self, name: str) -> Derivation:
         return next(edge for edge in self.edges if edge.below.name == name)
@@ -93,7 +97,8 @@ class Lineage:
         parents = tuple(candidates[0].above for candidates in considered.values())
         if parents not in self._made:
             self._made[parents] = self._chosen(parents)
-        return Plan(self._made[parents], considered)
+        edges = self._made[parents]
+        return Plan(edges, considered, frozenset(e.below.name for e in edges if _preaggregation_pays(e, expected)))
 
     def _chosen(self, parents: Sequence[str]) -> tuple[Derivation, ...]:
         """The edges from these parents, as far as what is added to summary-deltas fits together."""
@@ -115,6 +120,15 @@ class Lineage:
 
 def _readable(above: Node, core_readable: bool) -> bool:
     return core_readable if above.name == CHANGES else above.stored
+
+
+def _preaggregation_pays(edge: Derivation, expected: Expected) -> bool:
+    """Whether the changes are expected to fall together enough for that to spare the joins more than it costs."""
+    return (
+        edge.above.name == CHANGES
+        and bool(edge.joins)
+        and expected(edge.below.name) <= WORTH_ADDING_UP * expected(CHANGES)
+    )
 
 
 def _cost(edge: Derivation, expected: Expected) -> Candidate:

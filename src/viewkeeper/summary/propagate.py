@@ -55,7 +55,7 @@ def _named(plan: Plan, inputs: Inputs, temporary: "TemporaryNames") -> Names:
     moved = [edge.above for edge in plan.edges if any(dimension.path in changed for dimension in edge.joins)]
     stored = {node.name: temporary.name(inputs.now(node.name)) for node in dict.fromkeys(moved)}
     now = {name: table if name == CHANGES else quoted(f"now_{name}") for name, table in stored.items()}
-    return Names(deltas, now, stored, old, new, changed)
+    return Names(deltas, now, stored, old, new, changed, plan.preaggregated)
 
 
 class TemporaryNames:

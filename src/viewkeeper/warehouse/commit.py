@@ -196,6 +196,10 @@ class Commit:
             rows.add([(state.number, delta) for delta in deltas])
             self._changes.setdefault(view, SignedRows(rows.view)).extend(rows)
 
+    def resume(self, group: str, resume: Mapping[str, Any]) -> None:
+        """What the group is to remember from here on."""
+        self._open_group(group).resume = dict(resume)
+
     @property
     def advanced(self) -> Mapping[str, Vector]:
         """The groups that go on without a state, and where to."""
@@ -272,7 +276,6 @@ class Commit:
 
     def stage(self, number: int) -> "Staged":
         """Write the data files of everything that changes; nothing is visible yet."""
-        writer = self._writer
         tables: list[StagedTable] = []
         with ExitStack() as cleanup:
             for load in self._loads.values():

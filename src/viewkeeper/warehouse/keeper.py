@@ -32,7 +32,7 @@ from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.audits import Audit, audited
 from viewkeeper.warehouse.catalog import Definition, find
 from viewkeeper.warehouse.collected import CollectedRows
-from viewkeeper.warehouse.columns import HIDDEN
+from viewkeeper.warehouse.columns import HIDDEN, RESERVED
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.known_relations import relations_of
@@ -100,16 +100,22 @@ class Keeper:
 
     def _kept(self, view: Definition, relations: Mapping[str, Relation]) -> Kept:
         parsed = parse_view(view.properties[SQL], relations, name=view.name)
-        return Kept(self._how(parsed, view.properties.get(ALGORITHM)), view.group)
+        sources = self._sources_of_group(view.group) if view.name.startswith(RESERVED) else ()
+        return Kept(self._how(parsed, view.properties.get(ALGORITHM), sources), view.group)
+
+    def _sources_of_group(self, group: str) -> tuple[str, ...]:
+        """Feeds and copies are over one source each; a transaction may span those of all of them."""
+        views = [view for view in self.writer.catalog.values() if view.group == group]
+        return tuple(dict.fromkeys(source for view in views for source in view.properties.get(SOURCES, ())))
 
     def relations(self) -> dict[str, Relation]:
         """What a view can be over: the relations of the sources, and the views that are stored."""
         return relations_of(self.writer.catalog, self.sources.relations())
 
-    def _how(self, view: View, before: str | None = None) -> Maintenance:
+    def _how(self, view: View, before: str | None = None, together_with: Sequence[str] = ()) -> Maintenance:
         if VIEWS in view.sources:
             return self._over_views(view)
-        spanning = len(self._spanning(view.sources)) > 1
+        spanning = len(self._spanning(tuple(dict.fromkeys([*view.sources, *together_with])))) > 1
         return choose(view, Transactions.GLOBAL if spanning else Transactions.LOCAL, before=before)
 
     def _spanning(self, sources: Sequence[str]) -> list[str]:
@@ -262,7 +268,8 @@ class Keeper:
     def remove_source(self, name: str, *, force: bool = False) -> list[str]:
         """Undo what was installed at a source; refused while views are over it."""
         with self._alone():
-            using = sorted(view for view, one in self.writer.catalog.items() if name in one.properties.get(SOURCES, ()))
+            views = [view for view, one in self.writer.catalog.items() if name in one.properties.get(SOURCES, ())]
+            using = sorted(view for view in views if not view.startswith(RESERVED))
             if using:
                 raise UsageError(f"source {name} is in use by {', '.join(using)}", "drop those views first")
             return self.sources.remove(name, force=force)

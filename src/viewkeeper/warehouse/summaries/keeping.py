@@ -7,7 +7,6 @@ deferred      with every commit of the core: its changes are noted
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.summary.content import ArrowContent
 from viewkeeper.warehouse.catalog import Catalog
+from viewkeeper.warehouse.columns import RESERVED
 from viewkeeper.warehouse.commit import Commit, NewState
 from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.record import Record
@@ -79,9 +79,22 @@ class Summaries:
         """Those that are stored."""
         stored = frozenset((d.name, d.created) for d in self.catalog.values() if SUMMARY in d.properties)
         if self._known is None or self._known[0] != stored:
-            made = lattices_of(self.catalog, self.keeper.relations(), self.hierarchies.determined) if stored else {}
+            made: dict[str, Lattice] = {}
+            relations, determined = self.keeper.relations() if stored else {}, self.hierarchies.determined
+            for group in dict.fromkeys(self.catalog[name].group for name, _ in sorted(stored)):
+                tables = {name: view for name, view in self.catalog.items() if view.group == group}
+                try:
+                    made |= lattices_of(tables, relations, determined)
+                except ViewkeeperError as error:
+                    self._halt_tables(group, error.detail)
             self._known = stored, made
         return self._known[1]
+
+    def _halt_tables(self, lattice: str, reason: str) -> None:
+        halted, state = self._halts.all(), self.writer.last.groups[lattice].last
+        for name, table in self.catalog.items():
+            if table.group == lattice and not name.startswith(RESERVED) and name not in halted:
+                self._halts.add(name, table.folder, reason, state)
 
     def lattice_of(self, view: str) -> Lattice:
         """The lattice of a summary or of a family; UsageError for what is none."""
@@ -269,10 +282,7 @@ class Summaries:
 
     def halt(self, lattice: Lattice, reason: str) -> None:
         """Stop refreshing a lattice: its tables stay as they are, and say why."""
-        state = self.writer.last.groups[lattice.name].last
-        for name, table in lattice.visible.items():
-            with suppress(ViewkeeperError):
-                self._halts.add(name, table.definition.folder, reason, state)
+        self._halt_tables(lattice.name, reason)
 
     def unhalt(self, lattice: Lattice) -> None:
         """It is right again."""
