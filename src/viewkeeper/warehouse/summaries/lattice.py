@@ -186,7 +186,7 @@ def slug(name: str) -> str:
 def lattices_of(
     catalog: Catalog, relations: Mapping[str, Relation], determined: Determined | None
 ) -> dict[str, Lattice]:
-    """The lattices of a warehouse, by the name of their group; a DefinitionError if a source has lost what one needs."""
+    """The lattices of a warehouse, by the name of their group; DefinitionError if a source has lost what one needs."""
     found: dict[str, list[Table]] = {}
     for definition in sorted(catalog.values(), key=lambda one: (one.created, one.name)):
         if SUMMARY in definition.properties:
