@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from viewkeeper.sql.relation import Relation
 from viewkeeper.warehouse.catalog import Catalog, Definition
 from viewkeeper.warehouse.columns import RESERVED
-from viewkeeper.warehouse.summaries.lattice import SUMMARY
+from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.view_properties import KEY, VIEWS
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from viewkeeper.messages import Vector
+from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.halted import Halt, Halts
 from viewkeeper.warehouse.pins import pinned_commits
@@ -11,6 +12,7 @@ from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.running import Running, RunningFile
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.source_files import SourceFiles
+from viewkeeper.warehouse.summaries.naming import SUMMARY, log_name
 from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL
 
 
@@ -39,6 +41,10 @@ class ViewStatus:
     """why it is not maintained any more, if so"""
     family: str | None = None
     """the name under which it is read together with others, if it is"""
+    refresh: str | None = None
+    """of a summary: continuous, manual, or how often"""
+    waiting: int = 0
+    """changes that were noted for its next refresh, and not propagated yet"""
 
 
 @dataclass(frozen=True)
@@ -117,4 +123,14 @@ def _status_of(files: Files, view: Definition, record: Record, halts: Mapping[st
         view.properties.get(LEVEL),
         halts.get(view.name),
         view.family,
+        view.properties.get(REFRESH, "continuous") if SUMMARY in view.properties and not view.hidden else None,
+        _waiting(view, record),
     )
+
+
+def _waiting(view: Definition, record: Record) -> int:
+    if SUMMARY not in view.properties:
+        return 0
+    facts = view.properties[SUMMARY]["facts"]
+    logs = [log_name(view.group, held) for held in {facts["feed"], *facts["copies"].values()}]
+    return sum(record.tables[log].rows for log in logs if log in record.tables)

@@ -28,8 +28,9 @@ from viewkeeper.warehouse.catalog import Layout
 from viewkeeper.warehouse.columns import RESERVED, WEIGHT
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.summaries.first_content import Base, FirstContent, NewTable, first_contents
-from viewkeeper.warehouse.summaries.lattice import SUMMARY, Facts, Lattice, lattice_name, slug
+from viewkeeper.warehouse.summaries.lattice import Facts, Lattice, lattice_name
 from viewkeeper.warehouse.summaries.learned import Learned
+from viewkeeper.warehouse.summaries.naming import SUMMARY, slug
 from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL, SOURCES, VIEWS
 
 if TYPE_CHECKING:

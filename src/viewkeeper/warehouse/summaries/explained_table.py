@@ -21,7 +21,8 @@ from viewkeeper.summary.plan import CHANGES, Plan
 from viewkeeper.summary.statements import quoted, sum_type
 from viewkeeper.warehouse.columns import HIDDEN, Columns
 from viewkeeper.warehouse.summaries.explanation import Choice, Column, Serving, Shown, Statements, Table
-from viewkeeper.warehouse.summaries.lattice import SUMMARY, Lattice
+from viewkeeper.warehouse.summaries.lattice import Lattice
+from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.summaries.overview import Overview, Told
 from viewkeeper.warehouse.summaries.ways import Way, trusting_way, ways_of
 

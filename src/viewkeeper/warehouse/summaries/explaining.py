@@ -23,7 +23,8 @@ from viewkeeper.warehouse.summaries.explained_join import maintenance, sweeps
 from viewkeeper.warehouse.summaries.explained_query import QueryExplanation, explain_query
 from viewkeeper.warehouse.summaries.explained_table import LatticeExplained
 from viewkeeper.warehouse.summaries.explanation import Explanation, LatticeFacts
-from viewkeeper.warehouse.summaries.lattice import SUMMARY, Lattice
+from viewkeeper.warehouse.summaries.lattice import Lattice
+from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.summaries.overview import Overview
 from viewkeeper.warehouse.summaries.supposed import supposed
 from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL, SOURCES, SQL, VIEWS

@@ -28,8 +28,9 @@ from viewkeeper.warehouse.summaries.creating import Creation
 from viewkeeper.warehouse.summaries.decision import Decision, decide
 from viewkeeper.warehouse.summaries.dropping import drop_tables
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
-from viewkeeper.warehouse.summaries.lattice import SUMMARY, Lattice, lattices_of
+from viewkeeper.warehouse.summaries.lattice import Lattice, lattices_of
 from viewkeeper.warehouse.summaries.learned import Learned
+from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.summaries.recomputing import recomputed_tables
 from viewkeeper.warehouse.summaries.round import Changes, Rounds
 from viewkeeper.warehouse.summaries.typed_rows import signed_rows

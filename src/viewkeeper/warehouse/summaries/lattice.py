@@ -9,7 +9,6 @@ The tables have states of their own: each shows the core at one of its vectors. 
 view needs no feed and no copy.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,11 +27,7 @@ from viewkeeper.summary.node import Extreme, Node
 from viewkeeper.summary.plan import Lineage, changes_of
 from viewkeeper.warehouse.catalog import Catalog, Definition
 from viewkeeper.warehouse.columns import WEIGHT
-
-SUMMARY = "summary"
-"""the property of a definition that makes it a table of a lattice"""
-CHANGE = "_vk_change"
-"""in a table of deferred changes: how often a row was inserted, or deleted"""
+from viewkeeper.warehouse.summaries.naming import SUMMARY, log_name, pending_name, waiting_group
 
 
 @dataclass(frozen=True)
@@ -162,25 +157,6 @@ def lattice_name(fact: str, properties: Mapping[str, str]) -> str:
     if properties.get("consistency") == "complete":
         parts.append("complete")
     return properties.get("group") or " ".join(parts)
-
-
-def log_name(lattice: str, view: str) -> str:
-    """The table of the changes of a view that a lattice has noted."""
-    return f"_vk_log_{slug(lattice)}_{slug(view)}"
-
-
-def pending_name(node: str) -> str:
-    """The table of the summary-delta of a node that waits."""
-    return f"_vk_delta_{slug(node)}"
-
-
-def waiting_group(lattice: str) -> str:
-    return f"{lattice} waiting"
-
-
-def slug(name: str) -> str:
-    """A name as a part of another."""
-    return re.sub(r"\W", "_", name)
 
 
 def lattices_of(

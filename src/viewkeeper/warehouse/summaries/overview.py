@@ -17,8 +17,9 @@ from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
 from viewkeeper.warehouse.summaries.keeping import METRICS
-from viewkeeper.warehouse.summaries.lattice import SUMMARY, Lattice, lattices_of
+from viewkeeper.warehouse.summaries.lattice import Lattice, lattices_of
 from viewkeeper.warehouse.summaries.learned import Learned
+from viewkeeper.warehouse.summaries.naming import SUMMARY
 
 
 @dataclass(frozen=True)

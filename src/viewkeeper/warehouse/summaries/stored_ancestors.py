@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from viewkeeper.errors import StateGone, ViewkeeperError
 from viewkeeper.sql.relation import Relation
-from viewkeeper.summary.answering import Pairs, StoredTables
+from viewkeeper.summary.answering import Pairs, StoredTables, Way
 from viewkeeper.summary.node import Node
 from viewkeeper.summary.plan import changes_of
+from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.catalog import Catalog, Definition
 from viewkeeper.warehouse.columns import WEIGHT
 from viewkeeper.warehouse.halted import Halts
@@ -23,7 +24,8 @@ from viewkeeper.warehouse.snapshot import Files, Snapshot
 from viewkeeper.warehouse.source_files import SourceDefinition, SourceFiles
 from viewkeeper.warehouse.summaries.contents import SMALL, read_rows
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
-from viewkeeper.warehouse.summaries.lattice import SUMMARY, Lattice, lattices_of
+from viewkeeper.warehouse.summaries.lattice import Lattice, lattices_of
+from viewkeeper.warehouse.summaries.naming import SUMMARY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -61,10 +63,10 @@ class KnownTables:
         return _known(self._files, self.snapshot.record.catalog, _Sources(self.sources))[0]
 
     @cached_property
-    def ancestors(self) -> list[Ancestors]:
-        """Of every lattice, those that lag behind their facts last."""
+    def ancestors(self) -> dict[str, Ancestors]:
+        """Those of each lattice."""
         lattices = _known(self._files, self.snapshot.record.catalog, _Sources(self.sources))[1]
-        return sorted((self._ancestors(lattice) for lattice in lattices), key=lambda one: not one.current)
+        return {lattice.name: self._ancestors(lattice) for lattice in lattices}
 
     def _ancestors(self, lattice: Lattice) -> Ancestors:
         record = self.snapshot.record
@@ -107,21 +109,22 @@ class KnownTables:
             if view in record.tables and (state is None or record.tables[view].oldest <= state):
                 yield view, replace(changes_of(relation, WEIGHT), name=view, hidden=True)
 
-    def frame(self, ancestors: Ancestors, table: str) -> "DataFrame":
-        """The rows of a stored table, with those of its columns that readers do not see."""
+    def frame(self, way: Way, table: str) -> "DataFrame":
+        """The rows of a table that a way reads, with those of its columns that readers do not see."""
+        ancestors = self.ancestors[way.stored.lattice]
         stored = self.snapshot.with_hidden(table, ancestors.state_of(table))
         return stored.bag() if table in ancestors.lattice.tables else stored.weights()
 
-    def holds(self, ancestors: Ancestors, pairs: Pairs) -> bool:
+    def holds(self, way: Way, pairs: Pairs) -> bool:
         """Whether each row that the pairs are joined to has one partner."""
         by, all_columns = [column for column, _ in pairs.by], [column for column, _ in (*pairs.by, *pairs.added)]
-        record = self.snapshot.record
-        if ancestors.core_state is None and record.tables[pairs.copy].rows <= SMALL:
+        record, state = self.snapshot.record, self.ancestors[way.stored.lattice].core_state
+        if state is None and record.tables[pairs.copy].rows <= SMALL:
             rows = read_rows(self._files, self.snapshot.catalog[pairs.copy], record)
             distinct = rows.group_by(all_columns, use_threads=False).aggregate([])
             return bool(distinct.group_by(by, use_threads=False).aggregate([]).num_rows == distinct.num_rows)
-        distinct = self.frame(ancestors, pairs.copy).select(*(f"`{column}`" for column in all_columns)).distinct()
-        return bool(distinct.groupBy(*(f"`{column}`" for column in by)).count().filter("count > 1").isEmpty())
+        found = self.frame(way, pairs.copy).select(*map(quoted, all_columns)).distinct()
+        return bool(found.groupBy(*map(quoted, by)).count().filter("count > 1").isEmpty())
 
 
 class _Sources:

@@ -13,7 +13,8 @@ from viewkeeper.summary.hidden_nodes import Part, with_hidden
 from viewkeeper.summary.node import Node
 from viewkeeper.warehouse.catalog import Definition, Layout
 from viewkeeper.warehouse.summaries.explained_table import stored_types
-from viewkeeper.warehouse.summaries.lattice import SUMMARY, Facts, Lattice, Table, lattice_name
+from viewkeeper.warehouse.summaries.lattice import Facts, Lattice, Table, lattice_name
+from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.view_properties import VIEWS
 
 

@@ -19,7 +19,8 @@ from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.signed_rows import frame_in_spark
 from viewkeeper.warehouse.snapshot import Files, Snapshot
 from viewkeeper.warehouse.summaries.contents import read_rows
-from viewkeeper.warehouse.summaries.lattice import CHANGE, Lattice, log_name, pending_name, waiting_group
+from viewkeeper.warehouse.summaries.lattice import Lattice
+from viewkeeper.warehouse.summaries.naming import CHANGE, log_name, pending_name, waiting_group
 from viewkeeper.warehouse.summaries.round import MOST_CHANGES_ON_DRIVER, Changes
 from viewkeeper.warehouse.summaries.typed_rows import netted, weighted_table
 
