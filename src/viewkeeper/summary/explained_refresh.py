@@ -66,7 +66,7 @@ class _Merge:
         for measure in shape.linear:
             new |= self._updated_measure(measure)
         for derived in shape.derived:
-            new[derived.column] = _counted(derived.function, f"d.{quoted(derived.column)}")
+            new[derived.column] = f"d.{quoted(derived.column)}"
         for extreme in shape.recomputed:
             new[extreme.column] = self._updated_extreme(extreme)
         return new
@@ -109,7 +109,7 @@ class _Merge:
             if measure.rest is not None:
                 new[measure.rest] = "0"
         for derived in shape.derived:
-            new[derived.column] = _counted(derived.function, f"d.{quoted(derived.column)}")
+            new[derived.column] = f"d.{quoted(derived.column)}"
         for extreme in shape.recomputed:
             new[extreme.column] = f"d.{quoted(extreme.inserted)}"
         return new
@@ -174,10 +174,6 @@ class _Merge:
 def _same_keys(own: Sequence[str], alias: str, other: Sequence[str]) -> str:
     pairs = zip(own, other, strict=True)
     return " AND ".join(f"s.{quoted(mine)} <=> {alias}.{quoted(their)}" for mine, their in pairs) or "TRUE"
-
-
-def _counted(function: str, value: str) -> str:
-    return f"COALESCE({value}, 0)" if function == "distinct" else value
 
 
 def _null_if(condition: str, value: str) -> str:
