@@ -136,7 +136,7 @@ class RetailLattice:
         [(rows,)] = self.database.sql(f'SELECT COUNT(*) FROM "{table}"').fetchall()
         return rows
 
-    def holds(self, pairs):
+    def holds(self, _, pairs):
         columns = ", ".join(f'"{column}"' for column, _ in pairs.by)
         found = f"SELECT 1 FROM ({in_duckdb(pairs.sql(pairs.copy))}) GROUP BY {columns} HAVING COUNT(*) > 1"
         return not self.database.sql(found).fetchall()

@@ -109,20 +109,17 @@ class Answer:
 
 
 def ways(asked: Defined, stored: Iterable[StoredTables]) -> list[Way]:
-    """All ways to answer, the cheapest first; of two lattices the one that is given first goes before."""
-    found: list[Way] = []
-    for one in stored:
-        those = [way for node in one.nodes if (way := way_from(asked, node, one)) is not None]
-        found += sorted(those, key=lambda way: (way.cost, way.edge.above.hidden))
-    return found
+    """All ways to answer, the cheapest first."""
+    found = [way for one in stored for node in one.nodes if (way := way_from(asked, node, one)) is not None]
+    return sorted(found, key=lambda way: (way.cost, way.edge.above.hidden))
 
 
-def best(asked: Defined, stored: Iterable[StoredTables], holds: Callable[[Pairs], bool]) -> Way | None:
+def first_sound(found: Iterable[Way], holds: Callable[[Way, Pairs], bool]) -> Way | None:
     """The first way whose pairs are pairs: each of the rows that it joins them to has one partner.
 
     A declared hierarchy says so of values. Of NULL it says nothing: stores without a city may be in two regions.
     """
-    return next((way for way in ways(asked, stored) if all(map(holds, way.pairs))), None)
+    return next((way for way in found if all(holds(way, pairs) for pairs in way.pairs)), None)
 
 
 def way_from(asked: Defined, node: Node, stored: StoredTables) -> Way | None:

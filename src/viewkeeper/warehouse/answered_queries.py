@@ -14,9 +14,10 @@ from sqlglot import exp
 from viewkeeper.clock import unique_id
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.syntax import spark_sql
+from viewkeeper.summary.answering import Way
 from viewkeeper.warehouse.signed_frames import quoted
 from viewkeeper.warehouse.summaries.answering import AnsweredQuery, AnsweredSelect, is_of_source, tables_of_sources
-from viewkeeper.warehouse.summaries.stored_ancestors import Ancestors, KnownTables
+from viewkeeper.warehouse.summaries.stored_ancestors import KnownTables
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.snapshot import Snapshot
@@ -34,15 +35,15 @@ def run_answered(
         original = run(_as_written(query, tables, views, empty, known.sources))
         stored: dict[tuple[str, str], str] = {}
 
-        def name(ancestors: Ancestors, table: str) -> str:
-            key = ancestors.lattice.name, table
+        def name(way: Way, table: str) -> str:
+            key = way.stored.lattice, table
             if key not in stored:
-                stored[key] = temporary(known.frame(ancestors, table))
+                stored[key] = temporary(known.frame(way, table))
             return quoted(stored[key])
 
         def statement(part: AnsweredSelect) -> str:
             alone = original if part.select is answered.tree else run(_over_empty(part.select, empty, known.sources))
-            return part.sql(name, [(field.name, field.dataType.simpleString()) for field in alone.schema])
+            return part.answer.sql(name, [(field.name, field.dataType.simpleString()) for field in alone.schema])
 
         if answered.whole is not None:
             return run(statement(answered.whole))

@@ -5,19 +5,19 @@
 Such a SELECT may also stand in a subquery, a WITH or a UNION, beside others that read views. What is around it stays.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import traverse_scope
 
-from viewkeeper.errors import NotAnswered
-from viewkeeper.sql.syntax import not_too_deep, parse_statement
-from viewkeeper.summary.answering import Answer, Way, ways
+from viewkeeper.errors import NotAnswered, UnsupportedClause
+from viewkeeper.sql.syntax import not_too_deep, parse_statement, spark_sql
+from viewkeeper.summary.answering import Answer, Way, first_sound, ways
 from viewkeeper.summary.asked import AskedTable, asked
 from viewkeeper.summary.defined import Defined
 from viewkeeper.summary.unanswered import unfit
-from viewkeeper.warehouse.summaries.stored_ancestors import Ancestors, KnownTables
+from viewkeeper.warehouse.summaries.stored_ancestors import KnownTables
 
 MOST_TOLD = 10
 """tables that an error names"""
@@ -25,16 +25,10 @@ MOST_TOLD = 10
 
 @dataclass(frozen=True)
 class AnsweredSelect:
-    """A SELECT over tables of sources, and its answer; `ancestors` are those of each way."""
+    """A SELECT over tables of sources, and its answer."""
 
     select: exp.Select
     answer: Answer
-    ancestors: tuple[Ancestors, ...]
-
-    def sql(self, name: Callable[[Ancestors, str], str], columns: Sequence[tuple[str, str]] = ()) -> str:
-        """The statement, over tables by these names."""
-        of_lattice = {one.lattice.name: one for one in self.ancestors}
-        return self.answer.sql(lambda way, table: name(of_lattice[way.stored.lattice], table), columns)
 
 
 @dataclass(frozen=True)
@@ -83,10 +77,26 @@ def _selects(tree: exp.Query) -> Iterator[exp.Select]:
 
 def tables_of_sources(select: exp.Select, sources: Collection[str]) -> list[exp.Table]:
     """The tables in the FROM of a SELECT that are of sources."""
+    return [table for table in _from(select) if is_of_source(table, sources)]
+
+
+def _from(select: exp.Select) -> list[exp.Table]:
     from_ = select.args.get("from_")
     found = [from_.this] if from_ else []
     found += [join.this for join in select.args.get("joins") or ()]
-    return [table for table in found if isinstance(table, exp.Table) and is_of_source(table, sources)]
+    return [table for table in found if isinstance(table, exp.Table)]
+
+
+def _refuse_mixed(select: exp.Select, known: KnownTables) -> None:
+    """A summary, or a name of WITH, has no changes that a lattice could be over."""
+    relations = {name.casefold() for name in known.relations}
+    for table in _from(select):
+        if not table.db and table.name.casefold() not in relations:
+            ours = ", ".join(spark_sql(one.copy()) for one in tables_of_sources(select, known.sources))
+            raise UnsupportedClause(
+                f"one SELECT joins {table.name} with tables of sources, and no summary has both",
+                f"aggregate these first: {table.name} JOIN (SELECT ... FROM {ours} GROUP BY ...) AS a ON ...",
+            )
 
 
 def _replaced(tree: exp.Query, instead: Mapping[int, exp.Expr]) -> exp.Query:
@@ -105,26 +115,31 @@ def _replaced(tree: exp.Query, instead: Mapping[int, exp.Expr]) -> exp.Query:
 
 
 def _answered(select: exp.Select, known: KnownTables) -> AnsweredSelect:
+    _refuse_mixed(select, known)
     alone = select.copy()
     assert isinstance(alone, exp.Select)
     alone.set("with_", None)
     query = asked(alone, known.relations)
-    found = [_chosen(table, known) for table in query.tables]
-    return AnsweredSelect(select, Answer(query, tuple(way for way, _ in found)), tuple(one for _, one in found))
+    return AnsweredSelect(select, Answer(query, tuple(_chosen(table, known) for table in query.tables)))
 
 
-def _chosen(table: AskedTable, known: KnownTables) -> tuple[Way, Ancestors]:
-    """The cheapest way; of lattices that lag behind their facts only if no other has one."""
-    for one in known.ancestors:
-        for way in ways(table.defined, [one.stored]):
-            if all(known.holds(one, pairs) for pairs in way.pairs):
-                return way, one
-    raise _not_answered(table.defined, known)
+def _chosen(table: AskedTable, known: KnownTables) -> Way:
+    way = first_sound(all_ways(table.defined, known), known.holds)
+    if way is None:
+        raise _not_answered(table.defined, known)
+    return way
+
+
+def all_ways(made: Defined, known: KnownTables) -> list[Way]:
+    """The cheapest first; those of lattices that lag behind their facts last."""
+    fresh = [one.stored for one in known.ancestors.values() if one.current]
+    lagging = [one.stored for one in known.ancestors.values() if not one.current]
+    return [*ways(made, fresh), *ways(made, lagging)]
 
 
 def _not_answered(made: Defined, known: KnownTables) -> NotAnswered:
     fact, views = made.star.fact.name, known.snapshot.views
-    stored = [one.stored for one in known.ancestors]
+    stored = [one.stored for one in known.ancestors.values()]
     hint = "create a view with this SELECT, which then answers it"
     if views:
         hint += f"; or read the views by their names: {_listed(views)}"

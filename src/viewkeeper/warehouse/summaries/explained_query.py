@@ -8,12 +8,12 @@ from sqlglot.optimizer.scope import traverse_scope
 
 from viewkeeper.errors import UsageError
 from viewkeeper.sql.syntax import parse_statement, spark_sql
-from viewkeeper.summary.answering import Way, ways
+from viewkeeper.summary.answering import Way
 from viewkeeper.summary.defined import Defined
 from viewkeeper.summary.statements import quoted
 from viewkeeper.summary.unanswered import Unfit, unfit
-from viewkeeper.warehouse.summaries.answering import AnsweredQuery, answered_query
-from viewkeeper.warehouse.summaries.stored_ancestors import Ancestors, KnownTables
+from viewkeeper.warehouse.summaries.answering import AnsweredQuery, AnsweredSelect, all_ways, answered_query
+from viewkeeper.warehouse.summaries.stored_ancestors import KnownTables
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.snapshot import Snapshot
@@ -80,28 +80,30 @@ def explain_query(snapshot: "Snapshot", query: str) -> QueryExplanation:
 
 
 def _shown_sql(answered: AnsweredQuery) -> str:
-    if answered.whole is not None:
-        return answered.whole.sql(lambda _, table: quoted(table))
-    return spark_sql(answered.rewritten(lambda part: part.sql(lambda _, table: quoted(table))))
+    def sql(part: AnsweredSelect) -> str:
+        return part.answer.sql(lambda _, table: quoted(table))
+
+    return sql(answered.whole) if answered.whole is not None else spark_sql(answered.rewritten(sql))
 
 
 def _explained(made: Defined, chosen: Way, known: KnownTables) -> ExplainedSelect:
     considered = []
-    for one in known.ancestors:
-        for way in ways(made, [one.stored]):
-            own = way.table == chosen.table and way.stored.lattice == chosen.stored.lattice
-            reason = "" if own else _against(way, one, known)
-            considered.append(Considered(way.table, one.lattice.name, way.rows, way.joined, way.cost, own, reason))
-    state = known.snapshot.record.groups[chosen.stored.lattice].last
-    groups = tuple(made.node.groups.values())
+    for way in all_ways(made, known):
+        own = (way.table, way.stored.lattice) == (chosen.table, chosen.stored.lattice)
+        reason = "" if own else _against(way, known)
+        considered.append(Considered(way.table, way.stored.lattice, way.rows, way.joined, way.cost, own, reason))
     return ExplainedSelect(
-        groups, chosen.table, state, tuple(considered), tuple(unfit(made, [one.stored for one in known.ancestors]))
+        tuple(made.node.groups.values()),
+        chosen.table,
+        known.snapshot.record.groups[chosen.stored.lattice].last,
+        tuple(considered),
+        tuple(unfit(made, [one.stored for one in known.ancestors.values()])),
     )
 
 
-def _against(way: Way, ancestors: Ancestors, known: KnownTables) -> str:
+def _against(way: Way, known: KnownTables) -> str:
     for pairs in way.pairs:
-        if not known.holds(ancestors, pairs):
+        if not known.holds(way, pairs):
             by = ", ".join(column for column, _ in pairs.by)
             return f"{pairs.dimension.short} has rows without {by} that differ in what it is to determine"
-    return "" if ancestors.current else "it lags behind its facts"
+    return "" if known.ancestors[way.stored.lattice].current else "it lags behind its facts"
