@@ -124,7 +124,7 @@ def _show_families(views: "tuple[ViewStatus, ...]") -> None:
 
 def _show_kept(views: "tuple[ViewStatus, ...]") -> None:
     """How views are maintained, and why some are not any more."""
-    from viewkeeper.cli.tables import moment, show_table
+    from viewkeeper.cli.tables import counted, moment, show_table
     from viewkeeper.cli.watching import way_out
 
     kept = [
@@ -135,6 +135,9 @@ def _show_kept(views: "tuple[ViewStatus, ...]") -> None:
     if kept:
         click.echo()
         show_table(("view", "algorithm", "consistency", "halted"), kept)
+    deferred = {view.group: view for view in views if view.refresh not in (None, "continuous")}
+    for group, view in sorted(deferred.items()):
+        click.echo(f"{group}: refreshed {view.refresh}; {counted(view.waiting, 'change')} noted since")
     for view in views:
         if view.halted is not None:
             halt = view.halted
