@@ -3,7 +3,8 @@
     incremental    what past refreshes took, for as many changes as there are now
     recomputed     what computing the tables from the stored core took last time; else a guess by the numbers of rows
 
-Without a stored core there is nothing to recompute from, and the refresh is incremental.
+Without a stored core there is nothing to recompute from, and few changes are not worth a job of Spark: the refresh is
+then incremental.
 """
 
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ def decide(learned: Learned, changes: int, fact_rows: int | None) -> Decision:
         return Decision(False, "the core is not stored", learned.incremental(changes))
     share = changes / max(fact_rows, 1)
     incremental, recomputed = learned.incremental(changes), learned.recompute
-    if incremental is not None and recomputed is not None:
+    if changes > TOO_FEW and incremental is not None and recomputed is not None:
         reason = f"{incremental:.3g} s expected for {changes:,} changes, {recomputed:.3g} s to recompute"
         return Decision(incremental > recomputed, reason, incremental, recomputed)
     reason = f"{changes:,} changes of {fact_rows:,} facts"
