@@ -20,22 +20,30 @@ def create_view(sql: str | None, path: str, file: str | None, as_json: bool) -> 
     another view. The view is loaded while its sources are written to, and reflects them exactly at one position each.
     Properties are 'consistency', 'algorithm', 'group', 'retention' and 'nested_depth': docs/live-views.md.
 
+    With GROUP BY, DISTINCT or an aggregate it is a summary table, over one fact and dimensions along their keys. Its
+    properties are 'consistency', 'refresh', 'group', 'retention', 'minmax' and 'core': docs/summary-tables.md. CUBE,
+    ROLLUP and GROUPING SETS make a family: a table for each set of groups, all read by the name of the view.
+
     \b
     Examples:
       viewkeeper create-view 'CREATE MATERIALIZED VIEW big AS SELECT id FROM shop.orders WHERE amount > 99' -w lake
+      viewkeeper create-view 'CREATE MATERIALIZED VIEW n AS SELECT city, COUNT(*) AS n FROM shop.orders GROUP BY city'
       viewkeeper create-view --file named.sql -w lake
     """
     text = sql_text(sql, file, "view")
     with open_to_maintain(path, quiet=as_json) as warehouse:
         name = warehouse.create_view(text)
-        (made,) = (view for view in warehouse.status().views if view.view == name)
+        made = [view for view in warehouse.status().views if name in (view.view, view.family)]
+    first, rows = made[0], sum(view.rows for view in made)
     if as_json:
-        told = {name: getattr(made, name) for name in ("view", "group", "algorithm", "consistency", "state", "rows")}
-        click.echo(json.dumps(told))
+        told = {what: getattr(first, what) for what in ("group", "algorithm", "consistency", "state")}
+        members = {"tables": [view.view for view in made]} if first.family else {}
+        click.echo(json.dumps({"view": name, **told, "rows": rows, **members}))
         return
     from viewkeeper.cli.tables import counted
 
+    tables = f", {counted(len(made), 'table')} ({', '.join(view.view for view in made)})" if first.family else ""
     click.echo(
-        f"created {name} with {counted(made.rows, 'row')}, in group {made.group}: "
-        f"{made.algorithm}, {made.consistency} consistency"
+        f"created {name}{tables} with {counted(rows, 'row')}, in group {first.group}: "
+        f"{first.algorithm}, {first.consistency} consistency"
     )

@@ -96,7 +96,9 @@ def _refuse_call(node: exp.Expr) -> None:
     inner = next((part for part in node.walk() if part is not node and is_call(part)), None)
     if inner is not None or node.find(*GROUPING):
         what = f"{name} of {call_name(inner)}" if inner is not None else f"{name} of GROUPING"
-        raise _refusal(what, "it aggregates twice", "define the inner one as a view and aggregate that", node)
+        raise _refusal(
+            what, "it aggregates twice", "define a view with the inner one, and aggregate that when reading it", node
+        )
     _refuse_arguments(node, name)
 
 
@@ -125,7 +127,7 @@ def _refuse_arguments(node: exp.Expr, name: str) -> None:
         raise _refusal(
             f"{name}(DISTINCT {spark_sql(arguments[0])})",
             "a value leaves it only with its last duplicate, and that is not maintained",
-            f"define a view with SELECT DISTINCT of the groups and the value, and one with {name} over that view",
+            f"define a view with SELECT DISTINCT of the groups and the value, and compute {name} when reading it",
             node,
         )
 

@@ -35,7 +35,7 @@ from viewkeeper.warehouse.collected import CollectedRows
 from viewkeeper.warehouse.columns import HIDDEN, RESERVED
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.halted import Halts
-from viewkeeper.warehouse.known_relations import relations_of
+from viewkeeper.warehouse.known_relations import refuse_summaries, relations_of
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.parquet_files import STAGING
 from viewkeeper.warehouse.snapshot import Files
@@ -170,6 +170,7 @@ class Keeper:
     def create_view(self, sql: str) -> str:
         """Parse, choose an algorithm, load, and commit the first state; its name."""
         with self._alone():
+            refuse_summaries(sql, self.writer.catalog)
             relations = self.relations()
             view = parse_definition(sql, relations)
             if not sql.lstrip().lower().startswith("create"):

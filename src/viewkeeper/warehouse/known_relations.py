@@ -2,8 +2,13 @@
 
 from collections.abc import Mapping
 
+from sqlglot import exp
+
+from viewkeeper.errors import UnsupportedClause
+from viewkeeper.sql.definition import read_definition
 from viewkeeper.sql.relation import Relation
-from viewkeeper.warehouse.catalog import Catalog, Definition
+from viewkeeper.sql.syntax import not_too_deep
+from viewkeeper.warehouse.catalog import Catalog, Definition, families
 from viewkeeper.warehouse.columns import RESERVED
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.view_properties import KEY, VIEWS
@@ -17,6 +22,19 @@ def relations_of(catalog: Catalog, of_sources: Mapping[str, Relation]) -> dict[s
         if not name.startswith(RESERVED) and SUMMARY not in view.properties
     }
     return {**of_sources, **views}
+
+
+def refuse_summaries(sql: str, catalog: Catalog) -> None:
+    """UnsupportedClause if a definition reads a summary or a family: its changes are not passed on to others."""
+    summaries = {name for name, view in catalog.items() if SUMMARY in view.properties} | families(catalog).keys()
+    with not_too_deep():
+        tables = read_definition(sql, None).query.find_all(exp.Table)
+        for table in tables:
+            if not table.db and table.name.lower() in summaries:
+                raise UnsupportedClause(
+                    f"{table.name} is a summary, and a view cannot be over one",
+                    "define it over the tables that the summary reads; they share their work. Or query the summary",
+                )
 
 
 def _as_relation(view: Definition) -> Relation:

@@ -90,6 +90,15 @@ class Creation:
                     f"the property {name} does not apply to {self.parsed.name}, which is a summary",
                     f"a summary has {', '.join(OF_SUMMARIES)}; for others make its join a view and summarize that",
                 )
+        if (
+            properties.get("consistency") == "complete"
+            and refresh_of(properties.items()).mode is not RefreshMode.CONTINUOUS
+        ):
+            raise DefinitionError(
+                f"{self.parsed.name} is to be complete and refreshed {properties['refresh']}: between two refreshes it "
+                "skips states",
+                "leave one of the two properties out",
+            )
 
     def _facts(self, fact: Relation, dimensions: set[Relation]) -> tuple[Facts, Lattice | None]:
         """Where the facts come from, with what this summary adds; and the lattice that it joins, if there is one."""
