@@ -12,8 +12,8 @@ from retail_paper import (
     edge_between,
     node,
     retail,
+    table,
     whole_sql,
-    with_hidden_nodes,
 )
 
 from viewkeeper.errors import DefinitionError
@@ -21,6 +21,7 @@ from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.cube_lattice import Edge, Lattice
 from viewkeeper.summary.derivation import Determined
 from viewkeeper.summary.friendly import lattice_friendly
+from viewkeeper.summary.hidden_nodes import with_hidden
 from viewkeeper.summary.hierarchies import Hierarchy
 from viewkeeper.summary.node import Node
 from viewkeeper.summary.optimize import Optimized, friendly_lattice, optimized
@@ -137,17 +138,28 @@ def test_min_and_max_are_carried_unless_they_are_over_the_groups():
 
 
 def test_a_min_that_a_node_of_its_own_answers_is_not_carried():
-    made = optimized(with_hidden_nodes(), determined)
-    assert [name for name, one in made.nodes.items() if one.extremes] == ["SiC_sales"]
-    alone = lattice_friendly([one for one in with_hidden_nodes() if not one.hidden], determined)
-    assert all(one.extremes for one in alone)
+    made = table("R", f"SELECT region, MIN(price) AS least FROM {PLACES} GROUP BY region")
+    hidden = with_hidden(made, [SID], core_readable=True, recompute=False)
+    behind = [one for one, _ in hidden.hidden]
+    assert [attributes(one) for one in behind] == [["price", "region"]]
+    assert functions(optimized([SID, hidden.node], determined, trusting=TRUSTING).nodes["SID"]) == ["min `fact.price`"]
+    assert functions(optimized([SID, hidden.node, *behind], determined, trusting=TRUSTING).nodes["SID"]) == []
 
 
-def test_count_distinct_is_not_carried():
-    """It cannot be computed from parts."""
+def test_a_min_of_a_dimension_that_may_lack_rows_is_not_carried():
+    si = node("SI", "SELECT storeID, date, COUNT(*) AS n FROM retail.pos GROUP BY storeID, date")
+    s = node("S", f"SELECT storeID, MIN(cost) AS least FROM {GOODS} GROUP BY storeID")
+    assert edges(checked([si, s])) == {("SI", "S"): set()}
+    assert edges(checked([si, s], trusting=frozenset())) == {}
+    assert [functions(one) for one in lattice_friendly([si, s])] == [[], functions(s)]
+
+
+def test_count_distinct_is_not_computed_from_parts():
+    si = node("SI", "SELECT storeID, itemID, COUNT(DISTINCT price) AS prices FROM retail.pos GROUP BY storeID, itemID")
     s = node("S", "SELECT storeID, COUNT(DISTINCT price) AS prices FROM retail.pos GROUP BY storeID")
-    i = node("SI", "SELECT storeID, itemID, COUNT(*) AS n FROM retail.pos GROUP BY storeID, itemID")
-    assert edges(checked([i, s])) == {}
+    assert edges(checked([si, s])) == {}
+    with pytest.raises(DefinitionError, match="S does not follow from SI"):
+        optimized([si, s], lattice=Lattice(("SI", "S"), (Edge("SI", "S"),)))
     dated = node("D", "SELECT storeID, COUNT(DISTINCT date) AS days FROM retail.pos GROUP BY storeID")
     assert edges(checked([SID, dated])) == {("SID", "D"): set()}
 
@@ -267,6 +279,12 @@ def test_an_edge_that_does_not_follow_is_refused():
     with pytest.raises(DefinitionError, match=r"^SID_sales does not follow from sR_sales") as refused:
         optimized(list(NODES.values()), determined, trusting=TRUSTING, lattice=upside_down)
     assert "hierarchy" in refused.value.hint
+
+
+def test_a_function_that_cannot_be_added_above_is_no_edge():
+    s = node("S", f"SELECT storeID, SUM(qty * cost) AS spent FROM {GOODS} GROUP BY storeID")
+    with pytest.raises(DefinitionError, match="S does not follow from SID"):
+        optimized([SID, s], determined, lattice=Lattice(("SID", "S"), (Edge("SID", "S"),)))
 
 
 def test_without_a_hierarchy_the_city_does_not_give_the_region():

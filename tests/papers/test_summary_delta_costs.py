@@ -45,6 +45,8 @@ def test_each_table_is_computed_from_the_smallest_above_it():
     sizes = TABLE_3 | {"SiC_sales": TableSize(rows=20_000, delta=50)}
     cost = tuple_accesses(FIGURE_9, sizes, fact=1_000_000, changes=10_000)["sR_sales"]
     assert cost == Accesses(10_000 + 10, 10_000 + 10, 50 + 10, 10_000 + 10 + 1_000_000 + 10)
+    sizes |= {"SID_sales": TableSize(rows=100_000, delta=20)}
+    assert tuple_accesses(FIGURE_9, sizes, fact=1_000_000, changes=10_000)["sR_sales"].reuse == 20 + 10, "far above"
 
 
 def test_groups_that_are_no_whole_number_of_rows():

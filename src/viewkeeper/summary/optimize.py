@@ -109,14 +109,15 @@ class _Pushed:
         return with_added(joined, needed, measures, extremes)
 
     def _measures(self) -> list[Measure]:
-        """Pushing aggregate functions: those that an edge cannot compute from the groups."""
-        asked = self.asked.measures
-        wanted = ((child, one) for child in self.below for one in child.measures if one not in asked)
+        """Pushing aggregate functions: those that could be added, and that an edge cannot compute from the groups."""
+        added = self.friendly.measures.keys() - self.asked.measures.keys()
+        wanted = ((child, one) for child in self.below for one in child.measures if one in added)
         return [one for child, one in wanted if not self._computable(one.expression, child)]
 
     def _extremes(self) -> list[Extreme]:
-        wanted = ((child, one) for child in self.below for one in unanswered(child, self.nodes))
-        return [one for child, one in wanted if one.function != "distinct" and not self._computable(one.value, child)]
+        added = _extremes_of(self.friendly) - _extremes_of(self.asked)
+        wanted = ((child, one) for child in self.below for one in child.extremes if (one.function, one.value) in added)
+        return [one for child, one in wanted if not self._computable(one.value, child)]
 
     def _computable(self, expression: Expression, child: Node) -> bool:
         """Whether an expression is one over the groups, and the dimensions that they are foreign keys of."""
@@ -146,10 +147,14 @@ class _Pushed:
 
 def _derived(below: Node, above: Node, nodes: Sequence[Node], trusting: frozenset[str]) -> Derivation | None:
     """The edge, with the values of MIN and MAX among its groups where the table above does not have them already."""
-    had = {(one.function, one.value) for one in above.extremes}
-    lacking = [one for one in unanswered(below, nodes) if (one.function, one.value) not in had]
+    lacking = [one for one in unanswered(below, nodes) if (one.function, one.value) not in _extremes_of(above)]
     values = {one.value: f"value {place}" for place, one in enumerate(lacking) if one.value not in below.groups}
     return derive(replace(below, groups={**below.groups, **values}), above, trusting=trusting)
+
+
+def _extremes_of(node: Node) -> frozenset[tuple[str, Expression]]:
+    """The functions MIN and MAX of a node. COUNT(DISTINCT e) is not computed from parts."""
+    return frozenset((one.function, one.value) for one in node.extremes if one.function != "distinct")
 
 
 def _uses(edge: Derivation, column: str) -> bool:
