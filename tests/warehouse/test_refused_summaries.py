@@ -40,9 +40,8 @@ def test_no_view_is_over_a_summary(warehouse: Warehouse, name: str, select: str)
     warehouse.create_view(
         "CREATE MATERIALIZED VIEW cities AS SELECT city, COUNT(*) AS n FROM shop.sales GROUP BY CUBE (city)"
     )
-    for tell in (warehouse.create_view, warehouse.explain):
-        with pytest.raises(UnsupportedClause, match=f"{name} is a summary, and a view cannot be over one"):
-            tell(f"CREATE MATERIALIZED VIEW v AS {select.format(name)}")
+    with pytest.raises(UnsupportedClause, match=f"{name} is a summary, and a view cannot be over one"):
+        warehouse.create_view(f"CREATE MATERIALIZED VIEW v AS {select.format(name)}")
 
 
 def test_a_family_is_created_from_the_command_line(warehouse: Warehouse) -> None:

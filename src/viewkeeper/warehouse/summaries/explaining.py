@@ -16,7 +16,6 @@ from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
 from viewkeeper.summary.plan import CHANGES
 from viewkeeper.warehouse.catalog import Definition, families, find, free_name
-from viewkeeper.warehouse.known_relations import refuse_summaries
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.decision import TOO_FEW, WORTH_RECOMPUTING, decide
@@ -77,7 +76,6 @@ def _stored_join(overview: Overview, stored: Definition) -> Explanation:
 
 
 def _supposed(overview: Overview, sql: str) -> Explanation:
-    refuse_summaries(sql, overview.catalog)
     parsed = parse_definition(sql, overview.relations)
     free_name(overview.catalog, parsed.name)
     if not isinstance(parsed, View):
