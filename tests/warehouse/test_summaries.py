@@ -315,3 +315,24 @@ def test_a_lattice_whose_dimension_is_gone_is_halted_alone(shop: Shop) -> None:
     assert views["by_city"].halted is not None
     assert views["by_category"].halted is None
     assert shop.rows("by_category") == [("food", 1), ("office", 2), ("tools", 1)]
+
+
+def test_a_view_is_a_dimension_with_the_key_and_the_hierarchy_of_its_table(tmp_path: Path) -> None:
+    shop = Shop(tmp_path, hierarchies={"stores": ["storeID", "city", "region"]})
+    shop.create("places", "SELECT storeID AS id, city AS town, region AS area FROM shop.stores", group="g")
+    shop.create("sales", "SELECT storeID AS store, day, qty FROM shop.pos WHERE qty > 0", group="g")
+    joined = "FROM sales f JOIN places d ON f.store = d.id"
+    shop.create("by_town", f"SELECT town, COUNT(*) AS n, SUM(qty) AS q {joined} GROUP BY town")
+    shop.create("by_area", f"SELECT area, COUNT(*) AS n, SUM(qty) AS q {joined} GROUP BY area")
+    assert shop.hidden() == set()  # the views are stored: neither feed nor copies nor a root
+    summaries = shop.wh._keeper.summaries
+    dimension = summaries.lattice_of("by_town").nodes["by_town"].dimensions[0]
+    assert summaries.hierarchies.determined(dimension, frozenset({"town"})) == {"town", "area"}
+    shop.change(
+        "UPDATE stores SET region = 'North' WHERE storeID = 2",
+        "DELETE FROM pos WHERE id = 1",
+        "INSERT INTO pos VALUES (6, 3, 1, '2024-03-01', 5)",
+    )
+    assert shop.rows("by_town") == [("Basel", 1, 7), ("Bern", 1, 1), ("Chur", 1, 5)]
+    assert shop.rows("by_area") == [("East", 1, 5), ("North", 1, 7), ("West", 1, 1)]
+    shop.close()

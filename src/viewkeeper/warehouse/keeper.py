@@ -43,7 +43,7 @@ from viewkeeper.warehouse.stored_states import StoredStates
 from viewkeeper.warehouse.summaries.keeping import Summaries
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.mending import compare, reload
-from viewkeeper.warehouse.view_properties import ALGORITHM, KEY, LEVEL, SOURCES, SQL, VIEWS
+from viewkeeper.warehouse.view_properties import ALGORITHM, HIERARCHY, KEY, LEVEL, SOURCES, SQL, VIEWS
 from viewkeeper.warehouse.writer import Writer
 
 
@@ -217,6 +217,7 @@ class Keeper:
                 LEVEL: str(promised(how)),
                 SOURCES: [source for source in how.view.sources if source != VIEWS],
                 KEY: key_of_view(how.view),
+                HIERARCHY: self.summaries.hierarchies.inherited(how.view),
             },
         )
 

@@ -1,9 +1,10 @@
-"""Dimension hierarchies as they are declared with sources, and checked on the data.
+"""Dimension hierarchies as they are declared with sources and views, and checked on the data.
 
     storeID → city → region       every store is in one city, every city in one region
 
 A declared hierarchy lets a summary-delta carry the region of its city for another one that needs it, and lets a summary
-by region be answered from one by city.
+by region be answered from one by city. A view inherits what it shows of the hierarchy of a table that it reads; one
+that is loaded by commits of its own declares it with its properties: {"hierarchy": ["storeID", "city", "region"]}.
 """
 
 from collections.abc import Mapping
@@ -13,21 +14,40 @@ import pyarrow.compute as pc
 
 from viewkeeper.errors import DefinitionError
 from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.view import View
 from viewkeeper.summary.hierarchies import Hierarchy
 from viewkeeper.summary.star import Dimension
+from viewkeeper.warehouse.catalog import Catalog
 from viewkeeper.warehouse.source_files import SourceDefinition
+from viewkeeper.warehouse.view_properties import HIERARCHY
 
 
 class DeclaredHierarchies:
     """The hierarchies of all dimensions, by relation."""
 
-    def __init__(self, sources: Mapping[str, SourceDefinition]) -> None:
+    def __init__(self, sources: Mapping[str, SourceDefinition], catalog: Catalog) -> None:
         self._by_relation = {
+            name: Hierarchy.chain(name, levels)
+            for name, view in catalog.items()
+            if len(levels := view.properties.get(HIERARCHY) or ()) > 1
+        } | {
             f"{source.name}.{table.removeprefix(f'{source.name}.')}": Hierarchy.chain(table, levels)
             for source in sources.values()
             for table, levels in source.hierarchies.items()
             if len(levels) > 1
         }
+
+    def inherited(self, view: View) -> list[str] | None:
+        """What a view shows of the hierarchy of a table that it reads, the finest column first."""
+        shown = {flat: column.name for column in view.output if (flat := column.expression.is_column)}
+        for operand in view.operands:
+            if (hierarchy := self.of(operand.relation.name)) is not None:
+                levels = [
+                    shown[flat] for level in hierarchy.attributes if (flat := f"{operand.alias}.{level}") in shown
+                ]
+                if len(levels) > 1:
+                    return levels
+        return None
 
     def of(self, relation: str) -> Hierarchy | None:
         return self._by_relation.get(relation)

@@ -74,7 +74,7 @@ class Summaries:
 
     @property
     def hierarchies(self) -> DeclaredHierarchies:
-        return DeclaredHierarchies(self.keeper.sources.definitions())
+        return DeclaredHierarchies(self.keeper.sources.definitions(), self.catalog)
 
     def lattices(self) -> dict[str, Lattice]:
         """Those that are stored."""

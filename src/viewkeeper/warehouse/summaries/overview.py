@@ -47,7 +47,7 @@ class Overview:
 
     @cached_property
     def hierarchies(self) -> DeclaredHierarchies:
-        return DeclaredHierarchies(self.sources.definitions())
+        return DeclaredHierarchies(self.sources.definitions(), self.catalog)
 
     @cached_property
     def halts(self) -> dict[str, Halt]:

@@ -149,7 +149,7 @@ def _known(files: Files, catalog_commit: int, sources: _Sources) -> tuple[dict[s
         name: one for definition in sources.definitions.values() for name, one in definition.relations.items()
     }
     relations = relations_of(catalog, of_sources)
-    determined = DeclaredHierarchies(sources.definitions).determined
+    determined = DeclaredHierarchies(sources.definitions, catalog).determined
     lattices: list[Lattice] = []
     for group in _groups(catalog):
         try:
