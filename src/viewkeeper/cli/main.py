@@ -23,7 +23,7 @@ TRACEBACK = "VIEWKEEPER_TRACEBACK"
 VERBS = (
     "demo", "algorithms", "simulate", "check",
     "add-source", "sources", "doctor", "remove-source",
-    "create-view", "drop-view", "catch-up", "run", "propagate", "refresh", "audit", "reload",
+    "create-view", "cube", "drop-view", "catch-up", "run", "propagate", "refresh", "audit", "reload",
     "status", "explain", "lattice", "states", "query", "changes", "compact", "vacuum", "publish",
 )  # fmt: skip
 

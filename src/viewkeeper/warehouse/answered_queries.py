@@ -4,17 +4,17 @@ Columns get the names and types that Spark gives them when it looks at the query
 the same columns.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
+from sqlglot.optimizer.scope import traverse_scope
 
-from viewkeeper.clock import unique_id
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.syntax import spark_sql
 from viewkeeper.summary.answering import Way
+from viewkeeper.summary.propagate import TemporaryNames
 from viewkeeper.warehouse.signed_frames import quoted
 from viewkeeper.warehouse.summaries.answering import AnsweredQuery, AnsweredSelect, is_of_source, tables_of_sources
 from viewkeeper.warehouse.summaries.stored_ancestors import KnownTables
@@ -29,7 +29,7 @@ def run_answered(
     answered: AnsweredQuery, known: KnownTables, query: str, tables: list[exp.Table], spark: SparkSession, run: RunSql
 ) -> DataFrame:
     """The rows of a query, whose text names these tables; `run` is how Spark runs SQL."""
-    with _temporary(spark) as temporary:
+    with TemporaryNames(spark) as temporary:
         views = _Views(known.snapshot, temporary)
         empty = _Empty(known.relations, spark, temporary)
         original = run(_as_written(query, tables, views, empty, known.sources))
@@ -38,11 +38,13 @@ def run_answered(
         def name(way: Way, table: str) -> str:
             key = way.stored.lattice, table
             if key not in stored:
-                stored[key] = temporary(known.frame(way, table))
-            return quoted(stored[key])
+                stored[key] = temporary.name(known.frame(way, table))
+            return stored[key]
 
         def statement(part: AnsweredSelect) -> str:
-            alone = original if part.select is answered.tree else run(_over_empty(part.select, empty, known.sources))
+            alone = (
+                original if part.select is answered.tree else run(_over_empty(part.select, views, empty, known.sources))
+            )
             return part.answer.sql(name, [(field.name, field.dataType.simpleString()) for field in alone.schema])
 
         if answered.whole is not None:
@@ -52,27 +54,10 @@ def run_answered(
         return run(spark_sql(tree)).toDF(*original.columns)
 
 
-@contextmanager
-def _temporary(spark: SparkSession) -> Iterator[Callable[[DataFrame], str]]:
-    """A function that makes temporary views, which are gone behind the block."""
-    names: list[str] = []
-
-    def make(frame: DataFrame) -> str:
-        frame.createTempView(name := f"_vk_{unique_id()}")
-        names.append(name)
-        return name
-
-    try:
-        yield make
-    finally:
-        for name in names:
-            spark.catalog.dropTempView(name)
-
-
 class _Views:
     """The views of the warehouse, by names that only this query knows."""
 
-    def __init__(self, snapshot: "Snapshot", temporary: Callable[[DataFrame], str]) -> None:
+    def __init__(self, snapshot: "Snapshot", temporary: TemporaryNames) -> None:
         self._snapshot, self._temporary = snapshot, temporary
         self._known = {name.casefold(): name for name in snapshot.views}
         self._named: dict[str, str] = {}
@@ -81,23 +66,21 @@ class _Views:
         """The temporary name; None if it is no view."""
         view = None if table.db else self._known.get(table.name.casefold())
         if view is not None and view not in self._named:
-            self._named[view] = self._temporary(self._snapshot.stored(view).bag())
+            self._named[view] = self._temporary.name(self._snapshot.stored(view).bag())
         return self._named.get(view) if view is not None else None
 
     def substitute(self, tree: exp.Expr) -> None:
         """Name them so in a tree."""
-        common = {cte.alias.casefold() for cte in tree.find_all(exp.CTE)}
-        for table in list(tree.find_all(exp.Table)):
-            if table.name.casefold() not in common and (name := self.name(table)) is not None:
+        tables = [source for scope in traverse_scope(tree) for source in scope.sources.values()]
+        for table in {id(one): one for one in tables if isinstance(one, exp.Table)}.values():
+            if (name := self.name(table)) is not None:
                 _rename(table, name)
 
 
 class _Empty:
     """Empty tables with the columns of those at the sources."""
 
-    def __init__(
-        self, relations: Mapping[str, Relation], spark: SparkSession, temporary: Callable[[DataFrame], str]
-    ) -> None:
+    def __init__(self, relations: Mapping[str, Relation], spark: SparkSession, temporary: TemporaryNames) -> None:
         self._relations = {name.lower(): relation for name, relation in relations.items()}
         self._spark, self._temporary = spark, temporary
         self._named: dict[str, str] = {}
@@ -110,7 +93,7 @@ class _Empty:
                 f"CAST(NULL AS {type}) AS {quoted(name)}"
                 for name, type in zip(relation.columns, relation.types, strict=True)
             ]
-            self._named[full] = self._temporary(self._spark.sql(f"SELECT {', '.join(items)} LIMIT 0"))
+            self._named[full] = self._temporary.name(self._spark.sql(f"SELECT {', '.join(items)} LIMIT 0"))
         return self._named[full]
 
 
@@ -118,18 +101,19 @@ def _rename(table: exp.Table, name: str) -> None:
     # A column may be written as table.column, so the name lives on as an alias.
     if not table.alias:
         table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
-    table.set("this", exp.to_identifier(name, quoted=True))
+    table.set("this", exp.to_identifier(name.strip("`"), quoted=True))
     table.set("db", None)
     table.set("catalog", None)
 
 
-def _over_empty(select: exp.Select, empty: _Empty, sources: Mapping[str, object]) -> str:
+def _over_empty(select: exp.Select, views: _Views, empty: _Empty, sources: Mapping[str, object]) -> str:
     """A part of a query, over empty tables."""
     alone = select.copy()
     assert isinstance(alone, exp.Select)
     alone.set("with_", None)
     for table in tables_of_sources(alone, sources):
         _rename(table, empty.name(table))
+    views.substitute(alone)
     for column in alone.find_all(exp.Column):
         column.set("db", None)
         column.set("catalog", None)
@@ -145,7 +129,7 @@ def _as_written(
         name = empty.name(table) if is_of_source(table, sources) else views.name(table)
         if name is not None:
             start, end = _span(table.parts)
-            changes[start] = end, quoted(name) + ("" if table.alias else f" AS {quoted(table.name)}")
+            changes[start] = end, name + ("" if table.alias else f" AS {quoted(table.name)}")
     root = tables[0].root()
     for column in root.find_all(exp.Column):
         *qualifiers, _ = column.parts

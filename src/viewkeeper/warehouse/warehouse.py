@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from viewkeeper.warehouse.summaries.cubes import CubeChoice
     from viewkeeper.warehouse.summaries.drawn import DrawnLattice
     from viewkeeper.warehouse.summaries.explained_query import QueryExplanation
     from viewkeeper.warehouse.summaries.explanation import Explanation
@@ -203,6 +204,42 @@ class Warehouse:
         """
         return self._keeper.create_view(sql)
 
+    def cube(
+        self,
+        fact: str,
+        dimensions: Sequence[str],
+        measures: str,
+        *,
+        space_budget: int | None = None,
+        count: int | None = None,
+        name: str | None = None,
+        refresh: str | None = None,
+        dry_run: bool = False,
+        watch: Callable[[str], None] | None = None,
+    ) -> "CubeChoice":
+        """Choose the summaries of a cube that are worth storing, and create them: at most `count` beside the finest, or
+        `space_budget` rows in all.
+
+        A dimension is a column of the fact or `table.column`; measures are items of SELECT: "COUNT(*) AS n". The names
+        of the tables begin with `name`. `watch` is told what is going on.
+        """
+        from viewkeeper.warehouse.summaries.cubes import make_cube
+
+        with self.snapshot() as snapshot:
+            return make_cube(
+                self._keeper,
+                snapshot,
+                fact,
+                dimensions,
+                measures,
+                space_budget=space_budget,
+                count=count,
+                name=name,
+                refresh=refresh,
+                dry_run=dry_run,
+                watch=watch,
+            )
+
     def drop_view(self, name: str) -> None:
         """Stop maintaining a view, and drop it."""
         self._keeper.drop_view(name)
@@ -310,7 +347,10 @@ class Warehouse:
         return self._latest().read(view, state, weights=weights)
 
     def sql(self, query: str) -> "DataFrame":
-        """The answer of a Spark SQL query over the views, by their names, all at one commit."""
+        """The answer of a Spark SQL query over the views, by their names, all at one commit.
+
+        Aggregates over tables of sources are answered from summaries, as if the tables were here; `explain` says how.
+        """
         return self._latest().sql(query)
 
     def states(self, view: str) -> list[State]:

@@ -1,0 +1,178 @@
+"""Cubes that choose themselves: the points of a cube that are worth storing, and their creation.
+
+    sizes     how many groups each point has, counted from a stored table that serves, else from the fact at its source
+    choice    greedy, by the benefit of each point to all that come from it          (summary/greedy.py)
+    creation  the top first, then the larger before the smaller, so that each is computed from one that is there
+
+The top is always stored. If it joins tables, so is a hidden table over the fact alone, which everything comes from.
+What MIN, MAX and COUNT(DISTINCT) need beside each table is not counted.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from viewkeeper.errors import UsageError, ViewkeeperError
+from viewkeeper.sql.parse_summary import parse_definition
+from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
+from viewkeeper.sql.refresh_mode import refresh_of
+from viewkeeper.sql.summary_view import SummaryView
+from viewkeeper.summary.cube import Cube, read_cube
+from viewkeeper.summary.cube_lattice import LatticeNode
+from viewkeeper.summary.defined import defined
+from viewkeeper.summary.greedy import choose, total_cost
+from viewkeeper.summary.star_tables import ForeignKey, star_tables
+from viewkeeper.warehouse.catalog import free_name
+from viewkeeper.warehouse.summaries.cube_sizes import CubeSizes, cube_sizes
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.keeper import Keeper
+    from viewkeeper.warehouse.snapshot import Snapshot
+
+Watch = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class CubeView:
+    """A point that is stored, or is to be."""
+
+    name: str
+    attributes: tuple[str, ...]
+    sql: str
+    """the statement that creates it"""
+    estimated_rows: int
+    benefit: float
+    """rows that need not be read any more, if every point is asked for once; of the top 0"""
+    share: float
+    """the same as a share of what storing all points would save"""
+    cost_after: float
+    """rows that are read to answer every point once, with this one and those before it stored"""
+    rows: int | None = None
+    """that it has, once it is created"""
+
+
+@dataclass(frozen=True)
+class CubeChoice:
+    """The points that were chosen, in that order, behind the top."""
+
+    fact: str
+    points: int
+    exact: bool
+    """whether sizes were counted, and not estimated to some percent"""
+    views: tuple[CubeView, ...]
+    hidden_rows: int
+    """of the hidden table that the top comes from; 0 if there is none"""
+    cost_of_top: float
+    """rows that are read to answer every point once, with the top alone"""
+    cost_of_all: float
+    """the same with all points stored"""
+    created: bool
+
+    @property
+    def space(self) -> int:
+        """The rows of all tables."""
+        return self.hidden_rows + sum(view.estimated_rows if view.rows is None else view.rows for view in self.views)
+
+
+def make_cube(
+    keeper: "Keeper",
+    snapshot: "Snapshot",
+    fact: str,
+    dimensions: Sequence[str],
+    measures: str,
+    *,
+    space_budget: int | None = None,
+    count: int | None = None,
+    name: str | None = None,
+    refresh: str | None = None,
+    dry_run: bool = False,
+    watch: Watch | None = None,
+) -> CubeChoice:
+    """Choose the points of a cube that are worth storing, and create them unless it is a dry run."""
+    _check_limits(space_budget, count)
+    tell = watch or (lambda line: None)
+    relations = keeper.relations()
+    sources = keeper.sources.definitions()
+    star = star_tables(
+        fact, relations, [key for one in sources.values() for key in _foreign_keys(one.name, one.foreign_keys)]
+    )
+    cube = read_cube(star, dimensions, measures, keeper.summaries.hierarchies.of)
+    properties = {REFRESH: refresh} if refresh is not None else {}
+    refresh_of(properties.items())
+    prefix = name or star.fact.alias
+    for point in (cube.top, cube.points[-1]):
+        parsed = parse_definition(cube.create(point, prefix, properties), relations)
+        assert isinstance(parsed, SummaryView)
+        defined(parsed)
+    tell(f"counting the groups of {len(cube.points)} points of the cube")
+    sizes = cube_sizes(keeper, snapshot, cube)
+    choice = _choice(cube, sizes, prefix, properties, space_budget, count)
+    for view in choice.views:
+        free_name(keeper.writer.catalog, view.name)
+    return choice if dry_run else _created(keeper, choice, tell)
+
+
+def _check_limits(space_budget: int | None, count: int | None) -> None:
+    if space_budget is not None and count is not None:
+        raise UsageError("a space budget and a count are two limits", "give one of them")
+    if space_budget is None and count is None:
+        raise UsageError(
+            "nothing says how much may be stored",
+            "give count, the number of tables beside the top, or space_budget, the rows of all tables",
+        )
+    if count is not None and count < 0:
+        raise UsageError(f"{count} tables cannot be stored", "give 0 or more")
+
+
+def _foreign_keys(source: str, declared: Sequence[ForeignKey]) -> list[ForeignKey]:
+    return [(f"{source}.{child.removeprefix(f'{source}.')}", parent) for child, parent in declared]
+
+
+def _choice(
+    cube: Cube,
+    sizes: CubeSizes,
+    prefix: str,
+    properties: Mapping[str, str],
+    space_budget: int | None,
+    count: int | None,
+) -> CubeChoice:
+    top = cube.top
+    of_top = sizes.rows[top] + sizes.hidden
+    if space_budget is not None and space_budget < of_top:
+        with_hidden = f", {sizes.hidden:,} of them in a hidden table" if sizes.hidden else ""
+        raise UsageError(
+            f"a budget of {space_budget:,} rows does not hold the top of the cube, {top}, which is always stored: "
+            f"it has {of_top:,}{with_hidden}",
+            f"give {of_top:,} or more, or leave out the dimension that has the most values",
+        )
+    # What does not come from the top itself is read from the hidden table.
+    read = {**sizes.rows, top: sizes.hidden or sizes.rows[top]}
+    room = None if space_budget is None else space_budget - of_top
+    chosen = choose(cube.lattice, read, top, count=count, space_budget=room)
+    before, best = total_cost(cube.lattice, read, [top]), total_cost(cube.lattice, read, cube.points)
+
+    def view(point: LatticeNode, benefit: float, after: float) -> CubeView:
+        saved = benefit / (before - best) if before > best else 0.0
+        sql = cube.create(point, prefix, properties)
+        return CubeView(cube.name(point, prefix), tuple(point.names), sql, sizes.rows[point], benefit, saved, after)
+
+    views = [view(top, 0.0, before), *(view(one.node, one.benefit, one.cost_after) for one in chosen)]
+    return CubeChoice(
+        cube.star.fact.relation.name, len(cube.points), sizes.exact, tuple(views), sizes.hidden, before, best, False
+    )
+
+
+def _created(keeper: "Keeper", choice: CubeChoice, tell: Watch) -> CubeChoice:
+    """All tables, or none: what was created is dropped again if another one cannot be."""
+    first, *others = choice.views
+    made: dict[str, int] = {}
+    try:
+        for view in (first, *sorted(others, key=lambda one: -one.estimated_rows)):
+            tell(f"creating {view.name} ({len(made) + 1} of {len(choice.views)})")
+            keeper.create_view(view.sql)
+            made[view.name] = keeper.writer.last.tables[view.name].rows
+    except ViewkeeperError:
+        for name in reversed(made):
+            keeper.drop_view(name)
+        raise
+    return replace(choice, views=tuple(replace(one, rows=made[one.name]) for one in choice.views), created=True)
