@@ -15,7 +15,7 @@ from viewkeeper.sql.syntax import spark_sql
 from viewkeeper.sql.type_families import MAX_PRECISION, Family, parse_type, sql_type
 from viewkeeper.summary.derivation import ABOVE, ALSO, Derivation
 from viewkeeper.summary.measures import Measure
-from viewkeeper.summary.node import Node
+from viewkeeper.summary.node import Node, rest_column
 
 WEIGHT = "_vk_weight"
 
@@ -215,6 +215,19 @@ def sum_type(measure: Measure) -> str:
     if known.family is Family.DECIMAL:
         return f"DECIMAL({min(known.precision + 10, MAX_PRECISION)}, {known.scale})"
     return "BIGINT" if known.family is Family.INTEGER else "DOUBLE"
+
+
+def stored_types(node: Node) -> dict[str, str]:
+    """Spark's types of all columns of a node's table; empty where it is not known."""
+    types = {column: group.type for group, column in node.groups.items()}
+    types[node.count] = "BIGINT"
+    for measure, column in node.measures.items():
+        types[column] = sum_type(measure)
+        if measure.floating:
+            types[rest_column(column)] = "DOUBLE"
+    for extreme in node.extremes:
+        types[extreme.column] = "BIGINT" if extreme.function == "distinct" else extreme.value.type
+    return types
 
 
 def times(value: str, type: str, weight: str) -> str:
