@@ -13,24 +13,17 @@ from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.type_families import Family, parse_type, sql_type
 from viewkeeper.summary.content import ArrowContent
 from viewkeeper.summary.derivation import Derivation
-from viewkeeper.summary.node import Node, rest_column, shape_of
+from viewkeeper.summary.node import Node, shape_of
 from viewkeeper.summary.propagate_arrow import ArrowInputs, propagate_arrow
 from viewkeeper.summary.refresh import refresh
-from viewkeeper.summary.statements import sum_type
+from viewkeeper.summary.statements import stored_types
 from viewkeeper.warehouse.columns import Columns, arrow_schema, arrow_type
 from viewkeeper.warehouse.summaries.round import delta_with_extremes
 
 
 def column_types(node: Node) -> dict[str, str] | None:
     """The types of all columns of a node's table; None if one is not known before Spark is asked."""
-    types = {column: group.type for group, column in node.groups.items()}
-    types[node.count] = "BIGINT"
-    for measure, column in node.measures.items():
-        types[column] = sum_type(measure)
-        if measure.floating:
-            types[rest_column(column)] = "DOUBLE"
-    for extreme in node.extremes:
-        types[extreme.column] = "BIGINT" if extreme.function == "distinct" else extreme.value.type
+    types = stored_types(node)
     return types if all(is_known(type) for type in types.values()) else None
 
 
