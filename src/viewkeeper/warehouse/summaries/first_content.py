@@ -17,8 +17,9 @@ from viewkeeper.summary.propagate_arrow import ArrowInputs, evaluable
 from viewkeeper.warehouse.columns import RESERVED, WEIGHT, Columns, columns_of
 from viewkeeper.warehouse.summaries.contents import SMALL
 from viewkeeper.warehouse.summaries.first_rows import column_types, first_rows, is_known
+from viewkeeper.warehouse.summaries.in_spark import with_weight
 from viewkeeper.warehouse.summaries.lattice import Facts, Lattice
-from viewkeeper.warehouse.summaries.round import linear_table, with_weight
+from viewkeeper.warehouse.summaries.on_driver import linear_table
 from viewkeeper.warehouse.summaries.typed_rows import weighted_frame, weighted_table
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def _in_spark(
 
     summaries, lattice = base.summaries, base.lattice
     above = {
-        name: summaries.rounds.node(lattice, name, summaries.writer.last, {})
+        name: summaries.rounds.in_spark.node(lattice, name, summaries.writer.last, {})
         for name in needed
         if lattice is not None and name in lattice.tables
     }

@@ -221,7 +221,8 @@ class Summaries:
         for relation, view in lattice.facts.copies.items():
             if changes.rows.get(view) and self.hierarchies.of(relation) is not None:
                 self.hierarchies.check(
-                    lattice.input_relations[view], self.rounds.dimension_table(lattice, view, record, changes)[1]
+                    lattice.input_relations[view],
+                    self.rounds.on_driver.dimension_table(lattice, view, record, changes)[1],
                 )
 
     def _publish(self, commit: Commit, lattice: Lattice, vector: Vector, made: Made) -> None:

@@ -14,9 +14,9 @@ from viewkeeper.messages import Position
 from viewkeeper.summary.recompute_sql import select_of_summary
 from viewkeeper.warehouse.columns import RESERVED
 from viewkeeper.warehouse.snapshot import Snapshot
+from viewkeeper.warehouse.summaries.in_spark import with_weight
 from viewkeeper.warehouse.summaries.lattice import Lattice, Table
 from viewkeeper.warehouse.summaries.recomputing import differences
-from viewkeeper.warehouse.summaries.round import with_weight
 from viewkeeper.warehouse.summaries.typed_rows import weighted_frame
 from viewkeeper.warehouse.view_properties import VIEWS
 

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 def recomputed_tables(summaries: "Summaries", lattice: Lattice, record: Record, changes: Changes) -> dict[str, Any]:
     """For each table the difference between what it should hold and what it holds, as a Z-set."""
-    fact = summaries.rounds.fact(lattice, record, changes)
+    fact = summaries.rounds.in_spark.fact(lattice, record, changes)
     dimensions = {
-        path: summaries.rounds.dimension(lattice, view, record, changes)[1] for path, view in lattice.paths.items()
+        path: summaries.rounds.in_spark.dimension(lattice, view, record, changes)[1]
+        for path, view in lattice.paths.items()
     }
     return differences(summaries, lattice, record, fact, dimensions)
 

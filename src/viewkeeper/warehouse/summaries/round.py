@@ -6,32 +6,32 @@
 Neither writes anything: what becomes of it is the business of a commit.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.clock import monotonic
-from viewkeeper.sql.expressions import Expression
-from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.content import ArrowContent
-from viewkeeper.summary.node import Node, recomputed_columns, rest_column, shape_of
+from viewkeeper.summary.node import Node, recomputed_columns, shape_of
 from viewkeeper.summary.plan import CHANGES, Expected, Plan
-from viewkeeper.summary.propagate_arrow import ArrowInputs, evaluable, propagate_arrow
+from viewkeeper.summary.propagate_arrow import evaluable, propagate_arrow
 from viewkeeper.warehouse.catalog import Layout
-from viewkeeper.warehouse.columns import WEIGHT, arrow_schema, arrow_type
+from viewkeeper.warehouse.columns import WEIGHT
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.signed_rows import Replacement
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.summaries.contents import SMALL, Contents, frame_of_table
+from viewkeeper.warehouse.summaries.in_spark import InSpark
 from viewkeeper.warehouse.summaries.lattice import Lattice
+from viewkeeper.warehouse.summaries.on_driver import OnDriver
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from viewkeeper.summary.propagate import Inputs
     from viewkeeper.summary.refresh import Refreshed
 
 
@@ -98,6 +98,14 @@ class Rounds:
     files: Files
     contents: Contents
 
+    @cached_property
+    def on_driver(self) -> OnDriver:
+        return OnDriver(self.files, self.contents)
+
+    @cached_property
+    def in_spark(self) -> InSpark:
+        return InSpark(self.files, self.contents)
+
     # --- propagate ---
 
     def propagate(
@@ -115,14 +123,12 @@ class Rounds:
         begin = monotonic()
         plan = lattice.lineage.plan(expected)
         if self._small(lattice, record, changes) and evaluable(plan.edges):
-            inputs = self._tables(lattice, record, changes, waiting)
-            deltas = propagate_arrow(plan.edges, inputs, self._types(lattice))
+            inputs = self.on_driver.tables(lattice, record, changes, waiting)
+            deltas = propagate_arrow(plan.edges, inputs, self.on_driver.types(lattice))
         else:
             with spark_errors(f"propagating changes of {lattice.fact.name}"):
-                deltas = propagate(self.files.spark(), plan, self._inputs(lattice, record, changes, waiting))
+                deltas = propagate(self.files.spark(), plan, self.in_spark.frames(lattice, record, changes, waiting))
         return Propagated(deltas, plan, monotonic() - begin, sum(changes.rows.values()))
-
-    # --- on the driver ---
 
     def _small(self, lattice: Lattice, record: Record, changes: Changes) -> bool:
         """Whether everything that is needed is on the driver, or soon will be."""
@@ -131,111 +137,6 @@ class Rounds:
         moved = any(changes.rows.get(view) for view in lattice.paths.values())
         needed = [*lattice.tables, *([lattice.facts.feed] if lattice.facts.readable else [])]
         return not moved or all(record.tables[name].rows <= MOST_ON_DRIVER_AT_ONCE for name in needed)
-
-    def _tables(
-        self, lattice: Lattice, record: Record, changes: Changes, waiting: Mapping[str, pa.Table]
-    ) -> ArrowInputs:
-        old, new, changed = {}, {}, {}
-        for path, view in lattice.paths.items():
-            old[path], new[path] = self.dimension_table(lattice, view, record, changes)
-            if (delta := changes.table(view)) is not None:
-                changed[path] = delta
-
-        def now(name: str) -> pa.Table:
-            if name == CHANGES:
-                return self._fact_table(lattice, record, changes)
-            rows = linear_table(lattice.nodes[name], self.contents.table(name, record))
-            return pa.concat_tables([rows, waiting[name].cast(rows.schema)]) if name in waiting else rows
-
-        fact = changes.table(lattice.facts.feed)
-        return ArrowInputs(self._no_change(lattice) if fact is None else fact, now, old, new, changed)
-
-    def dimension_table(
-        self, lattice: Lattice, view: str, record: Record, changes: Changes
-    ) -> tuple[pa.Table, pa.Table]:
-        """A dimension before and behind the changes, on the driver."""
-        stored = self.contents.table(view, record).select(list(lattice.input_relations[view].columns))
-        delta = changes.table(view)
-        if delta is None:
-            return (
-                (stored, stored)
-                if view not in changes.held
-                else self._collected_dimension(lattice, view, record, changes)
-            )
-        if changes.applied:
-            return _sum_of_rows(stored, _negated_table(delta)), stored
-        return stored, _sum_of_rows(stored, delta)
-
-    def _collected_dimension(
-        self, lattice: Lattice, view: str, record: Record, changes: Changes
-    ) -> tuple[pa.Table, pa.Table]:
-        old, new = self.dimension(lattice, view, record, changes)
-        return old.toArrow(), new.toArrow()
-
-    def _fact_table(self, lattice: Lattice, record: Record, changes: Changes) -> pa.Table:
-        stored = self.contents.table(lattice.facts.feed, record).select(list(lattice.fact.columns))
-        stored = stored.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), stored.num_rows))
-        delta = changes.table(lattice.facts.feed)
-        return stored if changes.applied or delta is None else pa.concat_tables([stored, delta.cast(stored.schema)])
-
-    def _types(self, lattice: Lattice) -> "Callable[[Expression, str, str], pa.DataType | None]":
-        """Groups have the types of their stored columns."""
-        schemas = {n: arrow_schema(table.definition.columns, signed=False) for n, table in lattice.tables.items()}
-
-        def type_of(expression: Expression, node: str, column: str) -> pa.DataType | None:
-            if node in schemas and column in schemas[node].names:
-                return schemas[node].field(column).type
-            return arrow_type(expression.type) if expression.type else None
-
-        return type_of
-
-    # --- in Spark ---
-
-    def _inputs(self, lattice: Lattice, record: Record, changes: Changes, waiting: Mapping[str, pa.Table]) -> "Inputs":
-        from viewkeeper.summary.propagate import Inputs
-
-        old, new, changed = {}, {}, {}
-        for path, view in lattice.paths.items():
-            old[path], new[path] = self.dimension(lattice, view, record, changes)
-            if (delta := changes.frame(self.files.spark(), view)) is not None:
-                changed[path] = delta
-
-        def now(name: str) -> "DataFrame":
-            return self.fact(lattice, record, changes) if name == CHANGES else self.node(lattice, name, record, waiting)
-
-        fact = changes.frame(self.files.spark(), lattice.facts.feed)
-        if fact is None:
-            fact = frame_of_table(self.files.spark(), self._no_change(lattice))
-        return Inputs(fact, now, old, new, changed)
-
-    @staticmethod
-    def _no_change(lattice: Lattice) -> pa.Table:
-        columns = tuple(zip(lattice.fact.columns, lattice.fact.types, strict=True))
-        return arrow_schema(columns, signed=False).append(pa.field(WEIGHT, pa.int64())).empty_table()
-
-    def dimension(self, lattice: Lattice, view: str, record: Record, changes: Changes) -> "tuple[DataFrame, DataFrame]":
-        """A dimension before and behind the changes."""
-        stored = self.contents.frame(view, record)
-        delta = changes.frame(self.files.spark(), view)
-        if delta is None:
-            return stored, stored
-        stored = stored.select(*[name for name in delta.columns if name != WEIGHT])
-        if changes.applied:
-            return added_up(stored, _negated(delta)), stored
-        return stored, added_up(stored, delta)
-
-    def fact(self, lattice: Lattice, record: Record, changes: Changes) -> "DataFrame":
-        """The stored fact behind the changes, with weights."""
-        stored = with_weight(self.contents.frame(lattice.facts.feed, record), lattice.fact)
-        delta = changes.frame(self.files.spark(), lattice.facts.feed)
-        return stored if changes.applied or delta is None else stored.unionAll(delta.select(*stored.columns))
-
-    def node(self, lattice: Lattice, name: str, record: Record, waiting: Mapping[str, pa.Table]) -> "DataFrame":
-        """The linear part of a stored table, with what waits for it."""
-        frame = linear_part(lattice.nodes[name], self.contents.frame(name, record))
-        if name not in waiting:
-            return frame
-        return frame.unionAll(frame_of_table(self.files.spark(), waiting[name]).select(*frame.columns))
 
     # --- refresh ---
 
@@ -282,9 +183,9 @@ class Rounds:
         spark = self.files.spark()
         changes = changes or Changes({}, {}, applied=True)
         with TemporaryNames(spark) as temporary:
-            fact = temporary.name(self.fact(lattice, record, changes))
+            fact = temporary.name(self.in_spark.fact(lattice, record, changes))
             dimensions = {
-                path: temporary.name(self.dimension(lattice, view, record, changes)[1])
+                path: temporary.name(self.in_spark.dimension(lattice, view, record, changes)[1])
                 for path, view in lattice.paths.items()
             }
             behind = {name: whole_table(_from_changes(lattice, name), fact, dimensions) for name in lattice.virtual}
@@ -343,63 +244,3 @@ def _signed(names: Iterable[str], before: pa.Table, after: pa.Table) -> pa.Table
         if rows.num_rows
     ]
     return pa.concat_tables(parts)
-
-
-def _sum_of_rows(stored: pa.Table, delta: pa.Table) -> pa.Table:
-    """The rows of a keyed table behind a change."""
-    once = stored.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), stored.num_rows))
-    both = pa.concat_tables([once, delta.select(once.column_names).cast(once.schema)])
-    total = both.group_by(stored.column_names, use_threads=False).aggregate([(WEIGHT, "sum")])
-    return total.filter(pc.greater(total[f"{WEIGHT}_sum"], 0)).select(stored.column_names)
-
-
-def _negated_table(delta: pa.Table) -> pa.Table:
-    return delta.set_column(delta.column_names.index(WEIGHT), WEIGHT, pc.negate(delta[WEIGHT]))
-
-
-def linear_table(node: Node, stored: pa.Table) -> pa.Table:
-    """The columns of a stored table that its summary-delta has; a sum of DOUBLE with its rest."""
-    rows = stored.select(list(node.columns))
-    for measure, column in node.measures.items():
-        if measure.floating:
-            rest = pc.fill_null(stored[rest_column(column)], pa.scalar(0.0))
-            rows = rows.set_column(rows.column_names.index(column), column, pc.add(stored[column], rest))
-    return rows
-
-
-def with_weight(stored: "DataFrame", relation: Relation) -> "DataFrame":
-    """The columns of a relation, and 1 for each row."""
-    from pyspark.sql import functions as F
-
-    return stored.select(*[F.col(f"`{name}`") for name in relation.columns], F.lit(1).cast("bigint").alias(WEIGHT))
-
-
-def linear_part(node: Node, stored: "DataFrame") -> "DataFrame":
-    """The columns of a stored table that its summary-delta has; a sum of DOUBLE with its rest."""
-    from pyspark.sql import functions as F
-
-    floats = {column for measure, column in node.measures.items() if measure.floating}
-    return stored.select(
-        *(
-            (F.col(f"`{name}`") + F.coalesce(F.col(f"`{rest_column(name)}`"), F.lit(0.0))).alias(name)
-            if name in floats
-            else F.col(f"`{name}`")
-            for name in node.columns
-        )
-    )
-
-
-def added_up(stored: "DataFrame", delta: "DataFrame") -> "DataFrame":
-    """The rows of a keyed table behind a change."""
-    from pyspark.sql import functions as F
-
-    columns = [F.col(f"`{name}`") for name in stored.columns]
-    weighted = stored.select(*columns, F.lit(1).cast("bigint").alias(WEIGHT)).unionAll(delta.select(*columns, WEIGHT))
-    total = weighted.groupBy(*columns).agg(F.sum(WEIGHT).alias(WEIGHT))
-    return total.filter(F.col(WEIGHT) > 0).select(*columns)
-
-
-def _negated(delta: "DataFrame") -> "DataFrame":
-    from pyspark.sql import functions as F
-
-    return delta.withColumn(WEIGHT, -F.col(WEIGHT))
