@@ -145,7 +145,7 @@ class Shown:
 
 @pytest.mark.parametrize("recompute", [False, True], ids=["hidden", "recomputed"])
 @pytest.mark.parametrize("dimensions", [False, True], ids=["facts", "dimensions"])
-@pytest.mark.parametrize("seed", [0, 5, 6])
+@pytest.mark.parametrize("seed", [5, 6])
 def test_what_is_shown_keeps_the_tables_fresh(seed, dimensions, recompute):
     shown = Shown(seed, recompute=recompute, dimensions=dimensions)
     shown.propagate()

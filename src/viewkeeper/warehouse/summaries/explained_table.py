@@ -18,7 +18,7 @@ from viewkeeper.summary.explained_statements import (
 from viewkeeper.summary.measures import Measure
 from viewkeeper.summary.node import Extreme, Node, rest_column
 from viewkeeper.summary.plan import CHANGES, Plan
-from viewkeeper.summary.statements import quoted, sum_type
+from viewkeeper.summary.statements import quoted, stored_types
 from viewkeeper.warehouse.columns import HIDDEN, Columns
 from viewkeeper.warehouse.summaries.explanation import Choice, Column, Serving, Shown, Statements, Table
 from viewkeeper.warehouse.summaries.lattice import Lattice
@@ -61,7 +61,7 @@ class LatticeExplained:
             stored is not None,
             group_by(node),
             self.overview.rows(name),
-            columns_of(node, stored.definition.columns if stored is not None else stored_types(node)),
+            columns_of(node, stored.definition.columns if stored is not None else tuple(stored_types(node).items())),
             tuple(Shown(column, sql) for column, sql in shown if sql != quoted(column)),
             stored.defined.having if stored is not None and not node.hidden else None,
             tuple(way for way in self.ways if way.below == name and not way.relies_on),
@@ -137,16 +137,6 @@ def columns_of(node: Node, stored: Columns) -> tuple[Column, ...]:
         holds[rest_column(column)] = f"what rounding took from {_measure(measure)}"
     holds |= {extreme.column: called(extreme) for extreme in node.extremes}
     return tuple(Column(name, type, holds[name], name.startswith(HIDDEN)) for name, type in stored)
-
-
-def stored_types(node: Node) -> Columns:
-    """The columns that a table will have, with their types."""
-    columns = [(column, group.type) for group, column in node.groups.items()]
-    columns.append((node.count, "BIGINT"))
-    columns += [(column, sum_type(measure)) for measure, column in node.measures.items()]
-    columns += [(one.column, "BIGINT" if one.function == "distinct" else one.value.type) for one in node.extremes]
-    columns += [(rest_column(column), "DOUBLE") for measure, column in node.measures.items() if measure.floating]
-    return tuple(columns)
 
 
 def _measure(measure: Measure) -> str:

@@ -11,8 +11,8 @@ from viewkeeper.summary.defined import Defined, defined
 from viewkeeper.summary.derivation import Determined
 from viewkeeper.summary.hidden_nodes import Part, with_hidden
 from viewkeeper.summary.node import Node
+from viewkeeper.summary.statements import stored_types
 from viewkeeper.warehouse.catalog import Definition, Layout
-from viewkeeper.warehouse.summaries.explained_table import stored_types
 from viewkeeper.warehouse.summaries.lattice import Facts, Lattice, Table, lattice_name
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.view_properties import VIEWS
@@ -66,5 +66,6 @@ def _new_lattice(
 
 def _table(node: Node, part: Part | None, made_for: Defined, group: str) -> Table:
     told = {} if part is None else {"part": {"extreme": part.extreme, "root_of": list(part.root_of)}}
-    definition = Definition(node.name, "", group, Layout.REWRITTEN, stored_types(node), 0, properties={SUMMARY: told})
+    columns = tuple(stored_types(node).items())
+    definition = Definition(node.name, "", group, Layout.REWRITTEN, columns, 0, properties={SUMMARY: told})
     return Table(definition, node, made_for)
