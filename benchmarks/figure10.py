@@ -4,7 +4,7 @@
     (c) insertion-generating changes of several sizes     (d) as many of them, pos of several sizes
 
 Propagate without the lattice is dotted, as in the paper. All panels have one axis of seconds, so that they can be
-compared; it is logarithmic where the slowest takes much longer than the fastest, or the lower lines would be one.
+compared. An axis is logarithmic where its values are far apart, or the lower lines, or the smaller sizes, would be one.
 """
 
 import math
@@ -53,7 +53,7 @@ PANELS = {
 WIDTH, HEIGHT = 980, 800
 PLOT_WIDTH, PLOT_HEIGHT = 380, 250
 LEFTS, TOPS = (80, 570), (130, 490)
-# Beyond this ratio of the slowest to the fastest, equal seconds do not fit on the page.
+# Beyond this ratio of the largest value to the smallest, equal steps do not fit on the page.
 MOST_ON_A_LINEAR_AXIS = 15
 
 
@@ -76,7 +76,7 @@ def draw(measurements: Mapping[str, Panel], title: str = "Summary tables: mainta
     """The SVG of `{"a": {"x": [...], "fixed": ..., "seconds": {"rematerialize": [...], ...}}, "b": ..., ...}`."""
     _check(measurements)
     series = [taken for panel in measurements.values() for taken in panel["seconds"].values()]
-    seconds = seconds_axis([value for taken in series for value in taken])
+    seconds = fitting_axis([value for taken in series for value in taken])
     body = [part for number, letter in enumerate(PANELS) for part in _panel(number, measurements[letter], seconds)]
     scale = "logarithmic" if seconds.logarithmic else "linear"
     return "\n".join(
@@ -107,10 +107,10 @@ def _check(measurements: Mapping[str, Panel]) -> None:
                 raise ValueError(f"panel {letter} has {min(values)} in {name!r}: sizes and seconds are above 0")
 
 
-def seconds_axis(values: Sequence[float]) -> Axis:
-    """From 0 in equal steps, or in powers of ten when these would hide the fast ones."""
+def fitting_axis(values: Sequence[float]) -> Axis:
+    """From 0 in equal steps, or in powers of ten when these would hide the small ones."""
     if max(values) / min(values) <= MOST_ON_A_LINEAR_AXIS:
-        return size_axis(values)
+        return linear_axis(values)
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     ticks = [step * 10.0**power for power in range(low, high) for step in (1, 2, 5)]
     first = max(tick for tick in ticks if tick <= min(values))
@@ -119,7 +119,7 @@ def seconds_axis(values: Sequence[float]) -> Axis:
     return Axis(first, last, shown, logarithmic=True)
 
 
-def size_axis(values: Sequence[float]) -> Axis:
+def linear_axis(values: Sequence[float]) -> Axis:
     """From 0 in four to eight equal steps of 1, 2 or 5 times a power of ten."""
     rough = max(values) / 5
     power = 10.0 ** math.floor(math.log10(rough))
@@ -132,7 +132,7 @@ def _panel(number: int, panel: Panel, seconds: Axis) -> Iterator[str]:
     left, top = LEFTS[number % 2], TOPS[number // 2]
     letter = list(PANELS)[number]
     title, varies = PANELS[letter]
-    sizes = size_axis(panel["x"])
+    sizes = fitting_axis(panel["x"])
     right, bottom = left + PLOT_WIDTH, top + PLOT_HEIGHT
     yield f'<g id="panel-{letter}">'
     yield _text(left, top - 14, f"({letter}) {title.format(short(panel['fixed']))}", "start", size=15)
@@ -145,9 +145,8 @@ def _panel(number: int, panel: Panel, seconds: Axis) -> Iterator[str]:
         yield f'<line x1="{x:.1f}" y1="{bottom}" x2="{x:.1f}" y2="{bottom + 5}" stroke="#333333"/>'
         yield _text(x, bottom + 20, short(tick), "middle")
     yield f'<path d="M{left} {top}V{bottom}H{right}" fill="none" stroke="#333333"/>'
-    yield _text((left + right) / 2, bottom + 42, f"{varies} (rows)", "middle")
-    scale = "seconds, logarithmic" if seconds.logarithmic else "seconds"
-    yield _text(left - 52, (top + bottom) / 2, scale, "middle", turned=True)
+    yield _text((left + right) / 2, bottom + 42, _labelled(f"{varies} (rows)", sizes), "middle")
+    yield _text(left - 52, (top + bottom) / 2, _labelled("seconds", seconds), "middle", turned=True)
     for name, line in LINES.items():
         points = sorted(zip(panel["x"], panel["seconds"][name], strict=True))
         places = [(left + PLOT_WIDTH * sizes.place(x), bottom - PLOT_HEIGHT * seconds.place(y)) for x, y in points]
@@ -155,6 +154,10 @@ def _panel(number: int, panel: Panel, seconds: Axis) -> Iterator[str]:
         for place, (size, taken) in zip(places, points, strict=True):
             yield _marker(line, *place, f"{name}: {taken:.3g} s at {short(size)} rows")
     yield "</g>"
+
+
+def _labelled(what: str, axis: Axis) -> str:
+    return f"{what}, logarithmic" if axis.logarithmic else what
 
 
 def _legend() -> Iterator[str]:

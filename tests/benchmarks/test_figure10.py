@@ -5,7 +5,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from figure10 import LINES, PANELS, draw, seconds_axis, short, size_axis
+from figure10 import LINES, PANELS, draw, fitting_axis, linear_axis, short
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -76,6 +76,17 @@ def test_the_seconds_are_logarithmic_when_they_are_far_apart() -> None:
     assert "seconds, logarithmic" in texts(panel_of(draw(measurements(30.0)), "a"))
 
 
+def test_sizes_are_logarithmic_when_they_are_far_apart() -> None:
+    told = measurements(1.2)
+    told["b"]["x"] = [1e5, 1e6, 1e7]
+    panel = panel_of(draw(told), "b")
+    assert "size of pos (rows), logarithmic" in texts(panel)
+    assert {"100k", "1M", "10M"} <= set(texts(panel))
+    for line in panel.iter(f"{SVG}polyline"):
+        assert [x for x, _ in places(line)] == [570.0, 760.0, 950.0]
+    assert "size of pos (rows)" in texts(panel_of(draw(told), "d"))
+
+
 def test_a_title_with_markup_stays_text() -> None:
     assert texts(ElementTree.fromstring(draw(measurements(1.2), title="a < b & c")))[0] == "a < b & c"
 
@@ -90,7 +101,7 @@ def test_a_title_with_markup_stays_text() -> None:
     ],
 )
 def test_ticks_in_equal_steps(values: list[float], ticks: list[float]) -> None:
-    axis = size_axis(values)
+    axis = linear_axis(values)
     assert list(axis.ticks) == pytest.approx(ticks)
     assert axis.place(axis.high) == 1
 
@@ -104,7 +115,7 @@ def test_ticks_in_equal_steps(values: list[float], ticks: list[float]) -> None:
     ],
 )
 def test_logarithmic_ticks_hold_all_values(values: list[float], ticks: list[float]) -> None:
-    axis = seconds_axis(values)
+    axis = fitting_axis(values)
     assert list(axis.ticks) == pytest.approx(ticks)
     assert all(-1e-9 <= axis.place(value) <= 1 + 1e-9 for value in values)
 

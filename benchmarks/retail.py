@@ -1,0 +1,200 @@
+"""Summary tables maintained by summary-deltas, against recomputing them: section 6 of the paper, figure 10 included.
+
+    python benchmarks/retail.py [--rows 1000000 10000000] [--large] [--changes 10000] [--rounds 7] [--warm-ups 5]
+                                [--figure figure10.svg] [--quick]
+
+The retail warehouse of the paper in several sizes, with its four summary tables. Prints JSON: medians of rounds after
+warm-ups, and ratios of them, all taken in this run with all ways in turn. It prints nothing, and draws nothing, if any
+table is not exactly what Spark computes from pos.
+
+--large adds 50,000,000 sales. --figure also measures smaller sizes of pos and of the changes, and draws them all.
+--quick shows that everything works; its figures mean little.
+"""
+
+import argparse
+import json
+import os
+import resource
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from figure10 import MAINTAIN, PROPAGATE, REMATERIALIZE, WITHOUT_LATTICE, Panel, draw
+from pyspark.sql import SparkSession
+from retail_data import Retail
+from retail_rounds import Medians, in_turns, progress
+from retail_warehouse import INSERTION, UPDATE, RetailWarehouse
+
+from viewkeeper.warehouse.session import local_session
+
+LARGE = 50_000_000
+KINDS = (UPDATE, INSERTION)
+
+# Each is so many times as slow as the other: the first median over the second.
+RATIOS = {
+    "recompute_with_lattice / commit": ("recompute_with_lattice", "commit"),
+    "recompute_with_lattice / propagate + refresh": ("recompute_with_lattice", "propagate_and_refresh"),
+    "recompute_each / propagate + refresh": ("recompute_each", "propagate_and_refresh"),
+    "counting / propagate + refresh": ("counting", "propagate_and_refresh"),
+    "counting / recompute_with_lattice": ("counting", "recompute_with_lattice"),
+    "propagate without lattice / with, on the driver": ("propagate_on_driver_without_lattice", "propagate_on_driver"),
+    "propagate without lattice / with, in Spark": ("propagate_in_spark_without_lattice", "propagate_in_spark"),
+    "propagate in Spark / on the driver": ("propagate_in_spark", "propagate_on_driver"),
+}
+SERIES = {
+    REMATERIALIZE: "recompute_with_lattice",
+    MAINTAIN: "propagate_and_refresh",
+    WITHOUT_LATTICE: "propagate_on_driver_without_lattice",
+    PROPAGATE: "propagate_on_driver",
+}
+# For the figure Spark is warm already; what a warehouse remembers of its tables is not.
+MOST_FIGURE_WARM_UPS = 2
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What is measured, and how often."""
+
+    rows: Sequence[int]
+    changes: int
+    warm_ups: int
+    rounds: int
+    figure: Path | None
+    # Only for the figure:
+    smaller_pos: Sequence[int] = (100_000, 200_000, 300_000, 400_000, 500_000)
+    parts_of_changes: Sequence[float] = (0.1, 0.25, 0.5, 0.75)
+
+    @property
+    def figure_warm_ups(self) -> int:
+        return min(self.warm_ups, MOST_FIGURE_WARM_UPS)
+
+    @property
+    def batches(self) -> int:
+        """How many batches of one kind a warehouse gets: all rounds, one to count, and those of smaller changes."""
+        smaller = len(self.parts_of_changes) * (self.figure_warm_ups + self.rounds) if self.figure else 0
+        return self.warm_ups + self.rounds + 1 + smaller
+
+
+def effort_of(given: Sequence[str] | None = None) -> Effort:
+    """What the options ask for."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
+    options.add_argument("--large", action="store_true")
+    options.add_argument("--changes", type=int, default=10_000)
+    options.add_argument("--rounds", type=int, default=7)
+    options.add_argument("--warm-ups", type=int, default=5)
+    options.add_argument("--figure", type=Path)
+    options.add_argument("--quick", action="store_true")
+    told = options.parse_args(given)
+    if told.rounds < 1 or told.warm_ups < 0:
+        options.error("there has to be at least one round, and no fewer than no warm-ups")
+    if told.quick:
+        return Effort([100_000], told.changes, 1, 2, told.figure, smaller_pos=[50_000], parts_of_changes=[0.5])
+    rows = sorted({*told.rows, *([LARGE] if told.large else [])})
+    return Effort(rows, told.changes, told.warm_ups, told.rounds, told.figure)
+
+
+def main() -> None:
+    effort = effort_of()
+    with tempfile.TemporaryDirectory(prefix="viewkeeper-bench-") as home:
+        report = measure(local_session(), Path(home), effort)
+    print(json.dumps(report, indent=2))
+    # Not `spark.stop()`: it waits for its shutdown hooks, and there is nothing left to save.
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def measure(spark: SparkSession, home: Path, effort: Effort) -> dict[str, Any]:
+    """The report; `Inexact` if any result is wrong."""
+    shops = [_loaded(spark, home, rows, effort.batches) for rows in effort.rows]
+    report: dict[str, Any] = {
+        "cores": os.cpu_count(),
+        "changes": effort.changes,
+        "warm_ups": effort.warm_ups,
+        "rounds": effort.rounds,
+        "sales": {
+            f"{shop.retail.rows:,}": {
+                "load_s": round(shop.load_seconds, 1),
+                "create_views_s": round(shop.create_seconds, 1),
+                "rows": shop.sizes(),
+            }
+            for shop in shops
+        },
+    }
+    found: dict[str, dict[int, Medians]] = {}
+    for kind in KINDS:
+        found[kind] = in_turns(
+            shops, kind, effort.changes, warm_ups=effort.warm_ups, rounds=effort.rounds, counting=True
+        )
+        for rows, medians in found[kind].items():
+            report["sales"][f"{rows:,}"][f"{kind}_generating"] = _told(medians)
+    report["propagate, most sales / fewest"] = {kind: _growth(found[kind]) for kind in KINDS}
+    report["peak_memory_mb"] = _peak_memory(spark)
+    if effort.figure is not None:
+        drawn = draw(_panels(spark, home, shops[0], found, effort))
+        effort.figure.write_text(drawn, encoding="utf-8")
+        report["figure"] = str(effort.figure)
+    return report
+
+
+def _loaded(spark: SparkSession, home: Path, rows: int, batches: int) -> RetailWarehouse:
+    progress(f"loading {rows:,} sales")
+    return RetailWarehouse(Retail(rows, batches=batches, spark=spark), home / str(rows))
+
+
+def _told(medians: Medians) -> dict[str, object]:
+    ratios = {name: round(medians[slow] / medians[fast], 2) for name, (slow, fast) in RATIOS.items()}
+    return {"median_ms": {way: round(1000 * seconds, 1) for way, seconds in medians.items()}, "ratios": ratios}
+
+
+def _growth(medians: Mapping[int, Medians]) -> dict[str, object]:
+    """How propagate depends on the size of pos: it should not."""
+    fewest, most = medians[min(medians)], medians[max(medians)]
+    ways = ("propagate", "propagate_on_driver", "propagate_in_spark")
+    return {"sales": [min(medians), max(medians)], **{way: round(most[way] / fewest[way], 2) for way in ways}}
+
+
+def _peak_memory(spark: SparkSession) -> dict[str, int | None]:
+    """The most that was ever resident, of this process and of Spark's."""
+    status = Path(f"/proc/{spark._jvm.java.lang.ProcessHandle.current().pid()}/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    peak = next((int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM:")), None)
+    return {"driver": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, "spark": peak}
+
+
+# --- figure 10 ---
+
+
+def _panels(
+    spark: SparkSession,
+    home: Path,
+    shop: RetailWarehouse,
+    found: Mapping[str, Mapping[int, Medians]],
+    effort: Effort,
+) -> dict[str, Panel]:
+    """The four panels: what was measured already, and smaller sizes in between."""
+    measured = {"warm_ups": effort.figure_warm_ups, "rounds": effort.rounds}
+    smaller = [_loaded(spark, home, rows, effort.batches) for rows in effort.smaller_pos if rows not in effort.rows]
+    panels = {}
+    for kind, (by_changes, by_pos) in zip(KINDS, ("ab", "cd"), strict=True):
+        whole = found[kind]
+        sizes = [round(part * effort.changes) for part in effort.parts_of_changes]
+        of_changes = {size: in_turns([shop], kind, size, **measured)[shop.retail.rows] for size in sizes}
+        of_changes[effort.changes] = whole[shop.retail.rows]
+        panels[by_changes] = _panel(of_changes, fixed=shop.retail.rows)
+        of_pos = in_turns(smaller, kind, effort.changes, **measured) | dict(whole)
+        panels[by_pos] = _panel(of_pos, fixed=effort.changes)
+    return panels
+
+
+def _panel(medians: Mapping[int, Medians], fixed: int) -> Panel:
+    sizes = sorted(medians)
+    seconds = {series: [medians[size][way] for size in sizes] for series, way in SERIES.items()}
+    return {"x": sizes, "fixed": fixed, "seconds": seconds}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""The benchmark of summary tables: every way that it measures has the same results, and wrong ones are found."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import pytest
+import retail_warehouse
+from retail import Effort, effort_of, measure
+from retail_data import Retail
+from retail_rounds import Inexact, in_turns
+from retail_views import FIGURE_1
+from retail_warehouse import INSERTION, UPDATE, RetailWarehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "retail.py"
+ONCE = {"warm_ups": 0, "rounds": 1}
+
+
+@pytest.fixture(scope="module")
+def shop(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> RetailWarehouse:
+    return RetailWarehouse(Retail(4_000, batches=8, spark=spark), tmp_path_factory.mktemp("retail"))
+
+
+@pytest.mark.parametrize("kind", [UPDATE, INSERTION])
+def test_every_way_is_measured_and_exact(shop: RetailWarehouse, kind: str) -> None:
+    medians = in_turns([shop], kind, 200, counting=True, **ONCE)[4_000]
+    assert set(medians) == {
+        "commit",
+        "propagate",
+        "refresh",
+        "propagate_and_refresh",
+        "propagate_on_driver",
+        "propagate_on_driver_without_lattice",
+        "propagate_in_spark",
+        "propagate_in_spark_without_lattice",
+        "recompute_with_lattice",
+        "recompute_each",
+        "counting",
+    }
+    assert min(medians.values()) > 0
+
+
+def test_without_the_lattice_everything_comes_from_the_changes(shop: RetailWarehouse) -> None:
+    assert {shop._from_changes(name).above.name for name in shop.lattice.nodes} == {"changes"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        # Fewer and more are each found from one side only.
+        FIGURE_1["sR_sales"].replace("SUM(p.qty)", "SUM(p.qty) + 1"),
+        FIGURE_1["sR_sales"] + " HAVING s.region <> 'region 03'",
+        FIGURE_1["sR_sales"] + " UNION ALL SELECT 'region 03', 1, 1",
+    ],
+    ids=["other", "fewer", "more"],
+)
+def test_a_table_with_other_rows_than_pos_is_found(
+    shop: RetailWarehouse, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    assert shop.inexact() == []
+    monkeypatch.setitem(retail_warehouse.FIGURE_1, "sR_sales", wrong)
+    assert shop.inexact() == ["sR_sales"]
+
+
+def test_nothing_is_told_of_a_wrong_table(shop: RetailWarehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(retail_warehouse.FIGURE_1, "sR_sales", FIGURE_1["sR_sales"].replace("COUNT(*)", "1 + COUNT(*)"))
+    with pytest.raises(Inexact, match="with 4,000 sales, pos does not have the rows of sR_sales"):
+        in_turns([shop], INSERTION, 20, **ONCE)
+
+
+def test_a_wrong_count_is_found(shop: RetailWarehouse) -> None:
+    before, changes = shop.contents(), shop.next_changes(UPDATE, 100)
+    shop.maintain(changes)
+    assert shop.miscounted(shop.count(before, changes)) == []
+    # The rows of the next changes are not counted yet.
+    counted = shop.count(shop.contents(), changes)
+    shop.maintain(shop.next_changes(INSERTION, 100))
+    assert shop.views["sR_sales"] in shop.miscounted(counted)
+
+
+def test_what_is_asked_for() -> None:
+    assert effort_of([]).rows == [1_000_000, 10_000_000]
+    assert effort_of(["--rows", "3000", "2000", "--large"]).rows == [2_000, 3_000, 50_000_000]
+    whole = effort_of(["--warm-ups", "1", "--rounds", "2", "--figure", "drawn.svg"])
+    # Three rounds and one to count; then four smaller sizes of changes, three rounds of each.
+    assert whole.batches == 4 + 4 * 3
+    with pytest.raises(SystemExit):
+        effort_of(["--rounds", "0"])
+
+
+def test_the_report_has_every_size_and_the_figure_every_point(spark: "SparkSession", tmp_path: Path) -> None:
+    figure = tmp_path / "drawn.svg"
+    effort = Effort([3_000, 4_000], 100, 0, 1, figure, smaller_pos=[2_000], parts_of_changes=[0.5])
+    report = measure(spark, tmp_path, effort)
+    check_report(json.loads(json.dumps(report)), ["3,000", "4,000"])
+    panels = [group for group in ElementTree.parse(figure).getroot() if str(group.get("id")).startswith("panel")]
+    points = [sum(1 for place in panel if place.tag.endswith("path") and len(place)) for panel in panels]
+    # Four series: two sizes of changes, three of pos.
+    assert points == [8, 12, 8, 12]
+
+
+def check_report(report: dict[str, Any], sizes: list[str]) -> None:
+    assert list(report["sales"]) == sizes
+    for sales, told in report["sales"].items():
+        assert told["rows"]["pos"] == int(sales.replace(",", ""))
+        assert told["rows"]["sr_sales"] == 10
+        for kind in ("update_generating", "insertion_generating"):
+            assert min(told[kind]["ratios"].values()) > 0
+    assert set(report["propagate, most sales / fewest"]) == {UPDATE, INSERTION}
+    assert report["peak_memory_mb"]["driver"] > 0
+
+
+@pytest.mark.soak
+def test_the_script(tmp_path: Path) -> None:
+    figure = tmp_path / "figure10.svg"
+    command = [sys.executable, str(SCRIPT), "--quick", "--figure", str(figure)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    check_report(json.loads(done.stdout), ["100,000"])
+    assert figure.exists()
