@@ -108,8 +108,8 @@ def root_of(name: str, nodes: Sequence[Node]) -> Node:
             groups += _fact_parts(expression)
         for dimension in node.dimensions:
             groups += [
-                Expression.column(column, dimension.type_of(key))
-                for column, key in dimension.on
+                Expression.column(column, type)
+                for (column, _), type in zip(dimension.on, dimension.types, strict=True)
                 if column.startswith(f"{FACT}.")
             ]
         for measure in node.measures:

@@ -30,6 +30,8 @@ class Dimension:
     relation: Relation
     on: tuple[tuple[str, str], ...]
     """pairs of a column of the fact or of another dimension, and the column of the key that it must equal"""
+    types: tuple[str, ...]
+    """of the columns of the fact or of the other dimension, as Spark writes them: a key may be of another type"""
 
     @cached_property
     def columns(self) -> dict[str, str]:
@@ -73,6 +75,7 @@ def star_of(view: View) -> Star:
 def _star_from(view: View, fact: Operand) -> Star | None:
     """The star around an operand, if foreign keys lead from it to all others."""
     names = {column: f"{FACT}.{bare}" for column, bare in zip(fact.columns, fact.relation.columns, strict=True)}
+    types = _types(view)
     dimensions: list[Dimension] = []
     used: set[Expression] = set()
     remaining = [operand for operand in view.operands if operand.index != fact.index]
@@ -84,10 +87,13 @@ def _star_from(view: View, fact: Operand) -> Star | None:
                 break
         if reached is None:
             return None
-        operand, on, conditions = reached
+        operand, pairs, conditions = reached
         remaining.remove(operand)
         used |= conditions
-        dimension = Dimension(_path(operand.relation, on), operand.relation, on)
+        on = tuple((names[column], key) for column, key in pairs)
+        dimension = Dimension(
+            _path(operand.relation, on), operand.relation, on, tuple(types[column] for column, _ in pairs)
+        )
         dimensions.append(dimension)
         names |= {
             column: f"{dimension.path}.{bare}"
@@ -100,7 +106,8 @@ def _star_from(view: View, fact: Operand) -> Star | None:
 def _foreign_key(
     view: View, operand: Operand, names: dict[str, str]
 ) -> tuple[tuple[tuple[str, str], ...], set[Expression]] | None:
-    """What joins the whole key of an operand to columns that are reached already, and the conditions that say so."""
+    """What joins the whole key of an operand: columns that are reached already, as the view names them, each with the
+    column of the key; and the conditions that say so."""
     if operand.key is None:
         return None
     on: list[tuple[str, str]] = []
@@ -111,12 +118,21 @@ def _foreign_key(
             if right == key:
                 left, right = right, left
             if left == key and right in names:
-                on.append((names[right], bare))
+                on.append((right, bare))
                 conditions.add(condition)
                 break
         else:
             return None
     return tuple(on), conditions
+
+
+def _types(view: View) -> dict[str, str]:
+    """The types of the columns of a view's operands, as Spark writes them."""
+    return {
+        column: type_name(parse_type(type))
+        for operand in view.operands
+        for column, type in zip(operand.columns, operand.relation.types, strict=True)
+    }
 
 
 def _path(relation: Relation, on: tuple[tuple[str, str], ...]) -> str:
