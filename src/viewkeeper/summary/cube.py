@@ -140,6 +140,21 @@ class Cube:
             columns += [own for own, _ in table.on if table.before == fact]
         return tuple(dict.fromkeys(columns))
 
+    @property
+    def of_hidden(self) -> tuple[str, ...]:
+        """What the hidden table over the fact alone groups by; empty if there is none.
+
+        SUM(qty * cost) can be computed behind the join with items if it has each qty.
+        """
+        if not self.tables(self.top):
+            return ()
+        columns = list(self.of_fact)
+        for measure in self.measures:
+            tables = {column.table for column in measure.find_all(exp.Column)}
+            if tables - {self.star.fact.alias}:
+                columns += [one.name for one in measure.find_all(exp.Column) if one.table == self.star.fact.alias]
+        return tuple(dict.fromkeys(columns))
+
     # --- SQL ---
 
     def name(self, point: LatticeNode, prefix: str) -> str:

@@ -89,9 +89,8 @@ class StarTables:
         known = [column for table in owners for column in table.relation.columns]
         others = [table.relation.name for table in owners[1:]]
         if qualified:
-            return UnknownName(
-                f"{owners[0].relation.name} has no column {name.rpartition('.')[2]}", closest(name, known)
-            )
+            column = name.rpartition(".")[2]
+            return UnknownName(f"{owners[0].relation.name} has no column {column}", closest(column, known))
         where = f", nor has a table that it refers to ({', '.join(others)})" if others else ""
         return UnknownName(f"{self.fact.relation.name} has no column {name}{where}", closest(name, known))
 

@@ -43,16 +43,15 @@ def cube_sizes(keeper: "Keeper", snapshot: "Snapshot", cube: Cube) -> CubeSizes:
     from viewkeeper.summary.propagate import TemporaryNames
 
     spark, fact = keeper.files.spark(), cube.star.fact.alias
-    needed = {fact: cube.of_fact, **_of_dimensions(cube)}
+    needed = {fact: tuple(dict.fromkeys((*cube.of_fact, *cube.of_hidden))), **_of_dimensions(cube)}
     with ExitStack() as stack:
         frames, fact_rows = _frames(keeper, snapshot, cube, needed, stack)
         names = stack.enter_context(TemporaryNames(spark))
         exact = fact_rows * len(cube.points) <= MOST_EXACT
         counted = "COUNT(DISTINCT {})" if exact else "approx_count_distinct({})"
-        has_hidden = bool(cube.tables(cube.top))
         items = [counted.format(_groups(cube, point)) for point in cube.points if point.attributes]
-        if has_hidden:
-            items.append(counted.format(_struct([(fact, column) for column in cube.of_fact])))
+        if cube.of_hidden:
+            items.append(counted.format(_struct([(fact, column) for column in cube.of_hidden])))
         text = f"SELECT {', '.join(items)} FROM {names.name(frames[fact])} AS {quoted(fact)}"
         for table in cube.star.tables.values():
             if table.alias in needed and table.before is not None:
@@ -61,7 +60,7 @@ def cube_sizes(keeper: "Keeper", snapshot: "Snapshot", cube: Cube) -> CubeSizes:
                     f"\nLEFT JOIN {names.name(frames[table.alias])} AS {quoted(table.alias)} ON {' AND '.join(same)}"
                 )
         found = [int(value) for value in spark.sql(text).collect()[0]]
-    hidden = found.pop() if has_hidden else 0
+    hidden = found.pop() if cube.of_hidden else 0
     sizes = iter(found)
     return CubeSizes({point: next(sizes) if point.attributes else 1 for point in cube.points}, hidden, exact)
 
