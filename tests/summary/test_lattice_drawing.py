@@ -166,10 +166,24 @@ def test_chosen_edges_other_edges_and_hidden_nodes_look_different():
     assert {e.get("class") for e in all_with(plain, "data-above", "edge")} == {"edge"}
 
 
+def test_doubtful_edges_look_different_and_nothing_hangs_on_them():
+    doubtful = [("SiC", "sR"), ("sCD", "sR")]
+    root = parsed(draw(RETAIL, title="t", chosen_edges=CHOSEN[:3], doubtful_edges=doubtful))
+    kinds = {(e.get("data-above"), e.get("data-below")): e.get("class") for e in all_with(root, "data-above", "edge")}
+    assert kinds == dict.fromkeys(CHOSEN[:3], "edge chosen") | dict.fromkeys(doubtful, "edge doubtful")
+    assert root.find(f"{SVG}style").text.count(".edge.doubtful path") == 2, "once for light, once for dark"
+    for chosen in (None, CHOSEN[:3]):
+        lines = as_text(RETAIL, chosen_edges=chosen, doubtful_edges=doubtful).splitlines()
+        assert lines[-1] == "sR  (if every foreign key held, from sCD, SiC ⋈ stores)"
+    below = as_text(RETAIL, chosen_edges=CHOSEN, doubtful_edges=doubtful[:1]).splitlines()[2]
+    assert below == "│  └─ sR  (if every foreign key held, from SiC ⋈ stores)"
+
+
 @pytest.mark.parametrize(
     ("lattice", "options", "says"),
     [
         (RETAIL, {}, ["can be derived from", "a join with"]),
+        (RETAIL, {"doubtful_edges": [("SiC", "sR")]}, ["can be derived from", "every foreign key", "a join with"]),
         (RETAIL, {"chosen_edges": CHOSEN}, ["is derived this way", "could be", "a join with"]),
         (RETAIL, {"hidden": ["SiC"]}, ["can be derived from", "a join with", "not a view"]),
         (Lattice(("a", "b"), (Edge("a", "b"),)), {}, ["can be derived from"]),
@@ -256,6 +270,7 @@ def test_a_label_is_off_the_lines_of_other_edges():
         ({"edge_labels": {("SID", "sR"): "?"}}, "edge labels that are not in the lattice"),
         ({"chosen_edges": [("SID", "sR")]}, "chosen edges that are not in the lattice"),
         ({"hidden": ["x", "y"]}, "hidden nodes that are not in the lattice: x, y"),
+        ({"doubtful_edges": [("SID", "sR")]}, "doubtful edges that are not in the lattice"),
     ],
 )
 def test_what_is_not_in_the_lattice_is_refused(arguments, says):

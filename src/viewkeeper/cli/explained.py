@@ -162,7 +162,7 @@ def _show_refreshes(lattice: "LatticeFacts") -> None:
     if lattice.refreshes:
         number = "1 refresh" if lattice.refreshes == 1 else f"{lattice.refreshes} refreshes"
         click.echo(
-            f"  learned       from {number}: {lattice.usual_changes or 0:,.0f} changes, propagated in "
+            f"  learned       from {number}: {counted(round(lattice.usual_changes or 0), 'change')}, propagated in "
             f"{lattice.propagate_seconds or 0:.3g} s, refreshed in {lattice.refresh_seconds or 0:.3g} s"
         )
     _show_told("propagated", lattice.last_propagation)
