@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from viewkeeper.cli.tables import counted
+
 
 def show_rounds(rounds: Mapping[str, Mapping[str, Any]], *, as_json: bool) -> None:
     """One line for each lattice, and one for each table that changed."""
@@ -24,9 +26,9 @@ def show_rounds(rounds: Mapping[str, Mapping[str, Any]], *, as_json: bool) -> No
 def _done(told: Mapping[str, Any]) -> str:
     if not told["changes"] and "decision" not in told:
         return str(told.get("reason", "no changes wait"))
-    parts = [f"{told['changes']:,} changes"]
+    parts = [counted(told["changes"], "change") if told["changes"] else "what was propagated before"]
     for step in ("propagate", "refresh", "recompute"):
-        if f"{step}_seconds" in told:
+        if f"{step}_seconds" in told and (told["changes"] or step != "propagate"):
             parts.append(f"{step} {told[f'{step}_seconds']:.3f} s")
     if told.get("decision") == "recompute":
         parts.append(f"recomputed ({told['reason']})")
@@ -34,8 +36,8 @@ def _done(told: Mapping[str, Any]) -> str:
 
 
 def _figures(figures: Mapping[str, Any]) -> str:
-    counted = [
+    groups = [
         f"{figures[what]:,} {what}" for what in ("inserted", "updated", "deleted", "recomputed") if figures.get(what)
     ]
-    delta = f"summary-delta of {figures.get('summary_delta', 0):,} rows"
-    return ", ".join([delta, *counted])
+    delta = f"summary-delta of {counted(figures.get('summary_delta', 0), 'row')}"
+    return ", ".join([delta, *groups])
