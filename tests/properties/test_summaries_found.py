@@ -1,5 +1,13 @@
 """Small cases that random lives of summaries once failed on."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from summary_worlds import no_spark, shown_rows
+
+from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.messages import position
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import SummaryView
@@ -7,6 +15,7 @@ from viewkeeper.summary.defined import defined
 from viewkeeper.summary.hidden_nodes import with_hidden
 from viewkeeper.summary.plan import CHANGES, Lineage, changes_of
 from viewkeeper.warehouse.columns import WEIGHT
+from viewkeeper.warehouse.warehouse import Warehouse
 
 
 def test_a_foreign_key_of_another_type_than_its_key_is_derived_from_the_changes():
@@ -22,3 +31,39 @@ def test_a_foreign_key_of_another_type_than_its_key_is_derived_from_the_changes(
         (CHANGES, "_vk_node_v_root"),
         ("_vk_node_v_root", "v"),
     ]
+
+
+SALES = {"store": "INT", "item": "STRING", "qty": "INT"}
+STORES = {"id": "INT", "city": "STRING"}
+
+
+def sales(*rows: tuple[int, str, int | None]) -> MemoryZSet:
+    return MemoryZSet.of(tuple(SALES), *rows)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Warehouse]:
+    """Two stores, of which one is known, and three sales."""
+    with Warehouse.open(tmp_path / "lake", no_spark, compaction=None) as wh:
+        with wh.commit() as commit:
+            at = {"load": position(0)}
+            commit.create("sales", SALES, rows=sales((1, "pen", 3), (1, "ink", 5), (2, "pen", None)), vector=at)
+            stores = MemoryZSet.of(tuple(STORES), (1, "Bern"))
+            commit.create("stores", STORES, rows=stores, vector=at, properties={"key": ["id"]})
+        yield wh
+
+
+def sell(wh: Warehouse, number: int, change: MemoryZSet) -> None:
+    with wh.commit() as commit:
+        commit.state("main", {"load": position(number)}, {"sales": change})
+
+
+def test_the_values_behind_an_extreme_come_from_a_table_that_has_extremes_itself(shop):
+    shop.create_view(
+        "CREATE MATERIALIZED VIEW fine AS SELECT store, item, MIN(qty) AS least FROM sales GROUP BY store, item"
+    )
+    shop.create_view("CREATE MATERIALIZED VIEW coarse AS SELECT store, MAX(item) AS last FROM sales GROUP BY store")
+    assert shown_rows(shop, "coarse") == [(1, "pen"), (2, "pen")]
+    sell(shop, 1, sales((1, "pad", 2)) - sales((1, "pen", 3)))
+    assert shown_rows(shop, "coarse") == [(1, "pad"), (2, "pen")]
+    assert shown_rows(shop, "fine") == [(1, "ink", 5), (1, "pad", 2), (2, "pen", None)]

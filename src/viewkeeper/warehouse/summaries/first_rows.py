@@ -6,6 +6,7 @@ So small warehouses need no Spark to begin with.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -47,9 +48,9 @@ def first_rows(
     deltas = {**given, **propagate_arrow(edges, inputs, type_of, given)}
     made = [edge.below for edge in edges if edge.below.stored]
     behind = [nodes[extreme.node] for node in made for extreme in node.extremes if extreme.node in given]
-    tables = {node.name: node for node in (*made, *behind) if not (node in behind and node.extremes)}
-    tables |= {node.name: _without_extremes(node) for node in behind}
-    empty = {name: ArrowContent(arrow_schema(columns[name], signed=False).empty_table()) for name in tables}
+    # Of tables that are there only the groups count: their own extremes need nodes that nobody has asked for.
+    tables = {node.name: node for node in made} | {node.name: replace(node, extremes=()) for node in behind}
+    empty = {name: _empty(node, columns[name]) for name, node in tables.items()}
     refreshed = refresh(
         [shape_of(node, nodes) for node in tables.values()],
         empty,
@@ -58,7 +59,8 @@ def first_rows(
     return {node.name: refreshed[node.name].after for node in made}
 
 
-def _without_extremes(node: Node) -> Node:
-    from dataclasses import replace
-
-    return replace(node, extremes=())
+def _empty(node: Node, columns: Columns) -> ArrowContent:
+    """A table of the node without rows."""
+    names = {*node.columns, *(extreme.column for extreme in node.extremes)}
+    names |= {rest_column(column) for measure, column in node.measures.items() if measure.floating}
+    return ArrowContent(arrow_schema(tuple(one for one in columns if one[0] in names), signed=False).empty_table())
