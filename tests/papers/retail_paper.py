@@ -185,9 +185,11 @@ def whole_sql(edge: Derivation, above: str) -> str:
     return whole_table(edge, above, dimension_tables(edge))
 
 
-def delta_sql(edge: Derivation, above: str) -> str:
+def delta_sql(edge: Derivation, above: str, *, preaggregated: bool = False) -> str:
     """The query of an edge over the summary-delta above."""
-    return summary_delta(edge, Names({edge.above.name: above}, old=dimension_tables(edge)))
+    added_up = frozenset({edge.below.name}) if preaggregated else frozenset()
+    names = Names({edge.above.name: above}, old=dimension_tables(edge), preaggregated=added_up)
+    return summary_delta(edge, names)
 
 
 def dimension_tables(edge: Derivation) -> Mapping[str, str]:
