@@ -174,8 +174,9 @@ def commands(page: Path) -> list[str]:
     return [line for line in lines if line.startswith("viewkeeper ")]
 
 
-# Their commands need what their Python makes: `test_warehouse_page.py` and `test_live_pages.py` run both.
-MIXED = {DOCS / name for name in ("warehouse.md", "live-views.md", "sources.md")}
+# Their commands need what their Python makes: `test_warehouse_page.py`, `test_live_pages.py` and
+# `test_summary_pages.py` run both.
+MIXED = {DOCS / name for name in ("warehouse.md", "live-views.md", "sources.md", "summary-tables.md")}
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page) and page not in MIXED], ids=named)

@@ -40,12 +40,14 @@ def test_the_examples_run(page: Path, spark: "SparkSession", tmp_path: Path, mon
     run_page(page)
 
 
-def test_the_live_example_of_the_readme_runs(
-    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("example", ["A live view", "A summary table"])
+def test_the_live_examples_of_the_readme_run(
+    example: str, spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (block,) = (block["code"] for block in BLOCK.finditer(readme) if "add_source" in block["code"])
+    section = readme.split(f"\n### {example}\n")[1].split("\n### ")[0]
+    (block,) = (block["code"] for block in BLOCK.finditer(section))
     exec(compile(block, "README.md", "exec"), {})
 
 
