@@ -1,0 +1,101 @@
+"""Cubes over a live warehouse: sizes as the data has them, all tables or none, every point answered."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from retail_shop import HIERARCHIES, RetailShop, bag, random_rows
+
+from viewkeeper import Warehouse
+from viewkeeper.errors import DefinitionError
+from viewkeeper.summary.cube import Cube, read_cube
+from viewkeeper.summary.star_tables import star_tables
+from viewkeeper.warehouse.summaries import cube_sizes
+from viewkeeper.warehouse.summaries.explained_query import explain_query
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DIMENSIONS = ["storeID", "city", "region", "category", "date"]
+MEASURES = "COUNT(*) AS n, SUM(qty) AS q, MIN(date) AS first"
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> RetailShop:
+    return RetailShop(tmp_path_factory.mktemp("shop") / "retail.db", random_rows(8))
+
+
+@pytest.fixture
+def lake(shop: RetailShop, tmp_path: Path, spark: "SparkSession") -> Iterator[Warehouse]:
+    with Warehouse.open(tmp_path / "lake", spark) as warehouse:
+        warehouse.add_source("retail", shop.url, install=True, hierarchies=HIERARCHIES)
+        yield warehouse
+
+
+def cube_of(lake: Warehouse) -> Cube:
+    star = star_tables("retail.pos", lake._keeper.relations())
+    return read_cube(star, DIMENSIONS, MEASURES, lake._keeper.summaries.hierarchies.of)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_sizes_are_those_of_the_data(
+    exact: bool, lake: Warehouse, shop: RetailShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few groups are estimated without an error, too."""
+    if not exact:
+        monkeypatch.setattr(cube_sizes, "MOST_EXACT", 0)
+    cube = cube_of(lake)
+    with lake.snapshot() as snapshot:
+        sizes = cube_sizes.cube_sizes(lake._keeper, snapshot, cube)
+    assert sizes.exact is exact
+    expected = {point: sum(shop.bag(cube.select(point)).values()) for point in cube.points}
+    assert dict(sizes.rows) == (expected if exact else pytest.approx(expected, rel=0.1))
+    # The category joins items, so that the top stands on a table by storeID, itemID and date.
+    by_keys = sum(shop.bag("SELECT DISTINCT storeID, itemID, date FROM retail.pos").values())
+    assert sizes.hidden == (by_keys if exact else pytest.approx(by_keys, rel=0.1))
+
+
+def test_every_point_is_answered_from_what_was_chosen(lake: Warehouse, shop: RetailShop) -> None:
+    choice = lake.cube("retail.pos", DIMENSIONS, MEASURES, count=3)
+    assert choice.created
+    assert choice.space == choice.hidden_rows + sum(view.rows or 0 for view in choice.views)
+    cube = cube_of(lake)
+    with lake.snapshot() as snapshot:
+        parts = [explain_query(snapshot, cube.select(point)).parts for point in cube.points]
+    # Whatever answers reads no more than the finest table, or the hidden one that it stands on.
+    most = max(choice.views[0].rows or 0, choice.hidden_rows)
+    chosen = [one for (part,) in parts for one in part.considered if one.chosen]
+    assert len(chosen) == len(cube.points)
+    assert max(one.rows for one in chosen) <= most
+    for point in (cube.points[0], cube.points[5], cube.points[-1]):
+        assert bag(lake.sql(cube.select(point)).collect()) == shop.bag(cube.select(point))
+
+
+def test_all_tables_or_none(lake: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeper = lake._keeper
+    create, calls = keeper.create_view, []
+
+    def failing(sql: str) -> str:
+        calls.append(sql)
+        if len(calls) == 3:
+            raise DefinitionError("the third one fails", "")
+        return create(sql)
+
+    monkeypatch.setattr(keeper, "create_view", failing)
+    with pytest.raises(DefinitionError, match="the third one fails"):
+        lake.cube("retail.pos", DIMENSIONS, MEASURES, count=3)
+    assert lake.views == ()
+
+
+def test_refreshed_when_it_is_asked_for(lake: Warehouse) -> None:
+    choice = lake.cube("retail.pos", ["city", "date"], "SUM(qty) AS q", count=1, refresh="manual")
+    refreshed = {view.view: view.refresh for view in lake.status().views}
+    assert {refreshed[view.name] for view in choice.views} == {"manual"}
+
+
+def test_a_view_as_the_fact(lake: Warehouse) -> None:
+    lake.create_view("CREATE MATERIALIZED VIEW sales AS SELECT id, storeID, date, qty FROM retail.pos WHERE qty > 0")
+    choice = lake.cube("sales", ["storeID", "date"], "SUM(qty) AS q", count=2)
+    assert choice.views[0].name == "sales_storeid_date"
+    assert [view.rows for view in choice.views] == [view.estimated_rows for view in choice.views]
