@@ -186,14 +186,15 @@ def _counted(table, keys, count):
     return f"SELECT {by}, SUM({quoted(count)}) FROM {quoted(table)} GROUP BY {by}"
 
 
-def test_two_relations_with_the_same_last_name_are_told_apart():
+def test_tables_that_would_be_called_the_same_are_told_apart():
     sold = parse_definition(RETAIL["by_region"], RELATIONS, name="a")
     other = {**RELATIONS, "crm.stores": _renamed(RELATIONS["retail.stores"], "crm.stores")}
-    known = parse_definition(RETAIL["by_region"].replace("retail.stores", "crm.stores"), other, name="b")
+    known = parse_definition(RETAIL["by_region"].replace("retail.stores", "crm.stores"), other, name="pos")
     nodes = [defined(sold).node, defined(known).node]
-    assert TableNames.of("retail.pos", nodes[:1]).dimensions == {"retail.stores": "stores"}
-    assert TableNames.of("retail.pos", nodes).dimensions == {
+    assert TableNames.of("retail.pos", nodes[:1]).relations == {"retail.pos": "pos", "retail.stores": "stores"}
+    assert TableNames.of("retail.pos", nodes).relations == {
         "crm.stores": "crm_stores",
+        "retail.pos": "retail_pos",
         "retail.stores": "retail_stores",
     }
 

@@ -8,7 +8,7 @@ import click
 from viewkeeper.cli.tables import counted, moment, show_table
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.summaries.explanation import Explanation, LatticeFacts, Sweep, Table
+    from viewkeeper.warehouse.summaries.explanation import Choice, Explanation, LatticeFacts, Sweep, Table
     from viewkeeper.warehouse.summaries.overview import Told
     from viewkeeper.warehouse.summaries.ways import Way
 
@@ -139,9 +139,11 @@ def _chosen(way: "Way") -> str:
     return "chosen" if way.chosen else ""
 
 
-def _from(choice: Any) -> str:
+def _from(choice: "Choice") -> str:
+    from viewkeeper.summary.plan import CHANGES
+
     joins = "".join(f" ⋈ {table}" for table in choice.joins)
-    return f"{'the changes' if choice.above == 'changes' else choice.above}{joins}"
+    return f"{'the changes' if choice.above == CHANGES else choice.above}{joins}"
 
 
 def _figures(figures: Mapping[str, Any]) -> str:

@@ -168,7 +168,7 @@ class _Merge:
         """A node that is not stored, from the fact and the dimensions behind the changes."""
         edge = self._whole[name]
         dimensions = {one.path: quoted(self._names.of_dimension(one, "after")) for one in edge.joins}
-        return f"({whole_table(edge, quoted(self._names.after(edge.above.name)), dimensions)})"
+        return f"({whole_table(edge, quoted(self._names.after(edge.above)), dimensions)})"
 
 
 def _same_keys(own: Sequence[str], alias: str, other: Sequence[str]) -> str:

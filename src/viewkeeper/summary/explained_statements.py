@@ -22,27 +22,26 @@ from viewkeeper.summary.statements import Names, quoted, sql_of, sum_type, summa
 class TableNames:
     """What tables are called in the statements of one lattice."""
 
-    fact: str
-    """the relation"""
-    dimensions: Mapping[str, str]
-    """what the changes of each relation are named after: the last part of its name, if no other ends in it"""
+    relations: Mapping[str, str]
+    """what the states of the fact and of each dimension are named after: the last part of the relation's name, if no
+    other relation and no table of the lattice is called so"""
 
     @classmethod
     def of(cls, fact: str, nodes: Iterable[Node]) -> "TableNames":
-        relations = sorted({dimension.relation.name for node in nodes for dimension in node.dimensions})
-        shorts = [_short(name) for name in relations]
-        named = {n: s if shorts.count(s) == 1 else n.replace(".", "_") for n, s in zip(relations, shorts, strict=True)}
-        return cls(fact, named)
+        nodes = list(nodes)
+        relations = sorted({fact, *(dimension.relation.name for node in nodes for dimension in node.dimensions)})
+        taken = [*map(_short, relations), *(node.name for node in nodes)]
+        return cls({n: _short(n) if taken.count(_short(n)) == 1 else n.replace(".", "_") for n in relations})
 
     def delta(self, node: str) -> str:
         return CHANGES if node == CHANGES else f"sd_{node}"
 
-    def after(self, node: str) -> str:
+    def after(self, node: Node) -> str:
         """A node, or the fact, behind the changes."""
-        return f"{_short(self.fact) if node == CHANGES else node}_after"
+        return f"{self.relations[node.fact] if node.name == CHANGES else node.name}_after"
 
     def of_dimension(self, dimension: Dimension, when: str) -> str:
-        return f"{self.dimensions[dimension.relation.name]}_{when}"
+        return f"{self.relations[dimension.relation.name]}_{when}"
 
 
 def prepared(node: Node, changes: Node) -> dict[str, str]:
@@ -93,7 +92,7 @@ def propagated_with_dimensions(edge: Derivation, names: TableNames) -> str | Non
             edge,
             Names(
                 {above: quoted(names.delta(above))},
-                now={above: quoted(names.after(above))},
+                now={above: quoted(names.after(edge.above))},
                 old=tables("before"),
                 new=tables("after"),
                 changed=tables("changes"),
