@@ -68,8 +68,15 @@ class _Definer:
         arguments = [
             one.argument.renamed(star.renaming) if one.argument is not None else None for one in view.aggregates
         ]
-        # Those that are shown as they are get their names first; others then find them stored.
-        order = sorted(range(len(arguments)), key=lambda index: aggregate_column(index) not in self._plain)
+        # Those that are shown as they are get their names first, counts before the sums that need them too; others then
+        # find them stored.
+        order = sorted(
+            range(len(arguments)),
+            key=lambda index: (
+                aggregate_column(index) not in self._plain,
+                view.aggregates[index].function is not Function.COUNT,
+            ),
+        )
         for index in order:
             self._add_aggregate(aggregate_column(index), view.aggregates[index], arguments[index])
         node = Node(
