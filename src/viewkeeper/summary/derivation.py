@@ -16,6 +16,7 @@ no join. The attributes that an edge relies on are its `extension`.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -124,6 +125,11 @@ class _Resolver:
 
     def resolved(self, expression: Expression) -> Expression:
         """Whole groups first, then columns; a part of an expression may be a group too."""
+        stored = self._above.groups.get(expression)
+        if stored is not None:
+            return _as_column(ABOVE, stored, expression.type)
+        if expression.is_column is not None and expression.node.unnest().table == FACT:
+            raise _NotDerivable
         return Expression.from_node(expression.node.copy().transform(self._replaced))
 
     def _replaced(self, node: exp.Expr) -> exp.Expr:
@@ -174,6 +180,11 @@ class _Resolver:
         if path not in self._dimensions:
             raise _NotDerivable
         return f"{self.join(self._dimensions[path])}.{self._dimensions[path].columns[column]}"
+
+
+@lru_cache(maxsize=4096)
+def _as_column(alias: str, name: str, type: str) -> Expression:
+    return Expression.column(f"{alias}.{name}", type)
 
 
 def _column(alias: str, name: str, instead_of: exp.Expr) -> exp.Column:

@@ -60,6 +60,11 @@ class Creation:
             if isinstance(parsed, Family)
             else [(parsed, None, None)]
         )
+        if taken := [view.name for view, _, _ in members if view.name == CHANGES]:
+            raise DefinitionError(
+                f"a summary cannot be called {taken[0]}: that is what the changes of its fact are called",
+                "choose another name",
+            )
         recompute = properties.get("minmax") == "recompute"
         made = [(defined(view, recompute=recompute), place, member) for view, place, member in members]
         star = made[0][0].star
