@@ -31,6 +31,8 @@ class Part:
     extreme: int | None = None
     root_of: tuple[int, ...] = ()
     """the table (-1) and its extremes that the root was made for"""
+    whole: bool = False
+    """whether it is the table itself, which was dropped and which others rest on"""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ def with_hidden(defined: Defined, others: Iterable[Node], *, core_readable: bool
 
 def remade(defined: Defined, part: Part) -> Node:
     """A hidden node again, from the table that it was made for."""
+    if part.whole:
+        return replace(defined.node, hidden=True)
     if part.extreme is not None:
         return extreme_node(defined, part.extreme)
     parts = [defined.node if n == TABLE else extreme_node(defined, n) for n in part.root_of]

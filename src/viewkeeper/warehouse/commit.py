@@ -86,6 +86,7 @@ class Commit:
         self._changes: dict[str, SignedRows] = {}
         self._loads: dict[str, _Load] = {}
         self._dropped: set[str] = set()
+        self._redefined = False
         self.metrics: dict[str, Any] = dict(metrics or {})
         self.new_states: list[NewState] = []
         """the states that it adds, for those that follow them"""
@@ -218,6 +219,11 @@ class Commit:
         if self._loads.pop(view, None) is None:
             self._dropped.add(view)
 
+    def redefine(self, view: str, properties: Mapping[str, Any]) -> None:
+        """Give a view other properties; its rows stay as they are."""
+        self._catalog[view] = replace(find(self._catalog, view), properties=dict(properties))
+        self._redefined = True
+
     def afterwards(self, work: Callable[[Record], None]) -> None:
         """Work to be done once the commit is made, and not if it fails."""
         self._then.append(work)
@@ -320,7 +326,7 @@ class Staged:
         commit, last = self.commit, writer.last
         versions = side_by_side(lambda table: table.commit(writer.open_tables, self.number), self.tables)
         committed = {table.view.name: state for table, state in zip(self.tables, versions, strict=True)}
-        changed = commit._loads or commit._dropped
+        changed = commit._loads or commit._dropped or commit._redefined
         if changed:
             writer.catalogs.write(self.number, commit._catalog)
         tables = {name: committed.get(name) or last.tables[name].untouched() for name in commit._catalog}

@@ -1,47 +1,123 @@
-"""Dropping a summary, with the hidden tables that no other one needs; the last of a lattice takes everything along."""
+"""Dropping summaries, with the hidden tables that no other one needs; the last of a lattice takes everything along.
+
+goes     the tables, hidden ones that served them alone, the copies of dimensions that nobody joins any more
+stays    under a hidden name: a dropped table in which others look up extremes, or that is their root
+"""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from viewkeeper.errors import ProtocolError
+from viewkeeper.summary.hidden_nodes import HIDDEN
 from viewkeeper.summary.node import Node
 from viewkeeper.summary.plan import Lineage, changes_of
+from viewkeeper.summary.statements import stored_types
+from viewkeeper.warehouse.catalog import Catalog
 from viewkeeper.warehouse.columns import RESERVED, WEIGHT
 from viewkeeper.warehouse.commit import Commit
+from viewkeeper.warehouse.summaries.contents import SMALL
 from viewkeeper.warehouse.summaries.lattice import Lattice
+from viewkeeper.warehouse.summaries.naming import SUMMARY
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.summaries.keeping import Summaries
 
 
-def drop_tables(summaries: "Summaries", commit: Commit, lattice: Lattice, names: Iterable[str]) -> list[str]:
-    """Drop summaries in a commit; the names of all tables that go."""
-    names = list(names)
-    left = [name for name in lattice.visible if name not in names]
-    gone = names + (_unneeded(lattice, left) if left else [n for n in lattice.tables if n not in lattice.visible])
-    waiting = [lattice.pending(name) for name in gone]
-    if not left:
-        waiting += [lattice.pending(name) for name in lattice.virtual]
-        waiting += map(lattice.log, lattice.inputs)
-        gone += [view for view in lattice.inputs if view.startswith(RESERVED)]
-    gone += [name for name in waiting if name in summaries.catalog]
-    for name in gone:
-        commit.drop(name)
-    return gone
+@dataclass(frozen=True)
+class Dropping:
+    """What becomes of a lattice without some of its summaries."""
+
+    lattice: Lattice
+    names: tuple[str, ...]
+    needed: tuple[str, ...]
+    """hidden tables, and those of the dropped ones, that the summaries that are left cannot do without"""
+
+    @property
+    def rested_on(self) -> list[str]:
+        """Those of the dropped ones that others rest on."""
+        return [name for name in self.names if name in self.needed]
+
+    @property
+    def left(self) -> Lattice:
+        """What is left, a table that others rest on still under its own name."""
+        visible = [name for name in self.lattice.visible if name not in self.names]
+        tables = {n: table for n, table in self.lattice.tables.items() if n in visible or n in self.needed}
+        behind = {extreme.node for name in visible for extreme in self.lattice.nodes[name].extremes}
+        virtual = {name: node for name, node in self.lattice.virtual.items() if name in behind}
+        return replace(self.lattice, tables=tables, virtual=virtual)
+
+    def drop(self, summaries: "Summaries", commit: Commit) -> list[str]:
+        """Drop everything that goes; the names of all tables that do."""
+        lattice, left = self.lattice, self.left
+        kept = {name: _kept_name(summaries.catalog, name) for name in self.rested_on}
+        for name, hidden in kept.items():
+            self._keep(summaries, commit, name, hidden)
+        self._look_up_elsewhere(commit, kept)
+        inputs = left.inputs if left.tables else ()
+        unread = [view for view in lattice.inputs if view not in inputs]
+        nodes = [name for name in lattice.nodes if name not in left.nodes or name in self.names]
+        gone = [name for name in nodes if name in lattice.tables]
+        gone += [view for view in unread if view.startswith(RESERVED)]
+        waiting = [*map(lattice.pending, nodes), *map(lattice.log, unread)]
+        gone += [name for name in waiting if name in summaries.catalog]
+        for name in gone:
+            commit.drop(name)
+        return gone
+
+    def _keep(self, summaries: "Summaries", commit: Commit, name: str, hidden: str) -> None:
+        """A table again, under a hidden name and without its extremes."""
+        lattice, record, table = self.lattice, summaries.writer.last, self.lattice.tables[name]
+        told = table.definition.properties[SUMMARY]
+        node = table.node
+        names = stored_types(replace(node, extremes=()))
+        columns = [column for column in table.definition.columns if column[0] in names]
+        commit.create(
+            hidden,
+            [column for column in columns if not column[0].startswith(RESERVED)],
+            hidden={column: type for column, type in columns if column.startswith(RESERVED)},
+            rows=_rows(summaries, name, [column for column, _ in columns]),
+            group=lattice.name,
+            vector=record.groups[lattice.name].vector,
+            layout=table.definition.layout,
+            distinct=True,
+            retention=table.definition.retention,
+            properties={
+                SUMMARY: {**_without(told, "extremes"), "part": {"extreme": None, "root_of": [], "whole": True}}
+            },
+        )
+        if lattice.deferred:
+            types = dict(columns)
+            linear = tuple((column, types[column]) for column in node.columns)
+            summaries.waiting.create_deltas(commit, lattice.name, {hidden: linear})
+
+    def _look_up_elsewhere(self, commit: Commit, kept: dict[str, str]) -> None:
+        """Extremes that were looked up in a table that is hidden now."""
+        for name, table in self.lattice.visible.items():
+            if name in self.names or not any(extreme.node in kept for extreme in table.node.extremes):
+                continue
+            properties = table.definition.properties
+            extremes = {c: kept.get(node, node) for c, node in properties[SUMMARY]["extremes"].items()}
+            commit.redefine(name, {**properties, SUMMARY: {**properties[SUMMARY], "extremes": extremes}})
 
 
-def _unneeded(lattice: Lattice, visible: list[str]) -> list[str]:
-    """The hidden tables that the ones that stay can do without."""
-    kept = [lattice.nodes[name] for name in visible]
-    behind = {extreme.node for node in kept for extreme in node.extremes}
-    hidden = [table.node for table in lattice.tables.values() if table.node.hidden]
-    kept += [node for node in hidden if node.name in behind]
-    others = [node for node in hidden if node.name not in behind]
-    for node in list(others):
-        rest = [one for one in others if one is not node]
-        if _all_derived(lattice, kept + rest):
-            others = rest
-    return [node.name for node in hidden if node not in others and node.name not in behind]
+def dropping(lattice: Lattice, names: Iterable[str]) -> Dropping:
+    """Find out what goes with some summaries."""
+    names = tuple(names)
+    visible = [table.node for name, table in lattice.visible.items() if name not in names]
+    if not visible:
+        return Dropping(lattice, names, ())
+    behind = {extreme.node for node in visible for extreme in node.extremes}
+    # What users have dropped goes rather than what was hidden all along.
+    others = [lattice.nodes[name] for name in names]
+    others += [table.node for table in lattice.tables.values() if table.node.hidden]
+    needed = [node for node in others if node.name in behind]
+    spare = [node for node in others if node.name not in behind]
+    for node in list(spare):
+        rest = [one for one in spare if one is not node]
+        if _all_derived(lattice, [*visible, *needed, *rest]):
+            spare = rest
+    return Dropping(lattice, names, tuple(node.name for node in (*needed, *spare)))
 
 
 def _all_derived(lattice: Lattice, nodes: list[Node]) -> bool:
@@ -50,3 +126,25 @@ def _all_derived(lattice: Lattice, nodes: list[Node]) -> bool:
     except ProtocolError:
         return False
     return True
+
+
+def _kept_name(catalog: Catalog, name: str) -> str:
+    """A hidden name for a table that was seen."""
+    plain = f"{HIDDEN}{name}_kept"
+    number, free = 1, plain
+    while free in catalog:
+        number += 1
+        free = f"{plain}{number}"
+    return free
+
+
+def _rows(summaries: "Summaries", name: str, columns: list[str]) -> Any:
+    """Some columns of a table: on the driver if it is small."""
+    record = summaries.writer.last
+    if record.tables[name].rows <= SMALL:
+        return summaries.contents.table(name, record).select(columns)
+    return summaries.contents.frame(name, record).select(*[f"`{column}`" for column in columns])
+
+
+def _without(told: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in told.items() if name != key}

@@ -159,7 +159,7 @@ def is_root(lattice: Lattice, name: str) -> bool:
     """Whether a table was made so that changes of dimensions need no fact."""
     table = lattice.tables.get(name)
     part = table.definition.properties[SUMMARY].get("part") if table is not None else None
-    return part is not None and part["extreme"] is None
+    return part is not None and bool(part["root_of"])
 
 
 def why_kept(lattice: Lattice, name: str) -> str:

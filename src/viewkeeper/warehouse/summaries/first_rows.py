@@ -61,6 +61,5 @@ def first_rows(
 
 def _empty(node: Node, columns: Columns) -> ArrowContent:
     """A table of the node without rows."""
-    names = {*node.columns, *(extreme.column for extreme in node.extremes)}
-    names |= {rest_column(column) for measure, column in node.measures.items() if measure.floating}
+    names = stored_types(node)
     return ArrowContent(arrow_schema(tuple(one for one in columns if one[0] in names), signed=False).empty_table())

@@ -26,7 +26,7 @@ from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.summaries.contents import Contents
 from viewkeeper.warehouse.summaries.creating import Creation
 from viewkeeper.warehouse.summaries.decision import Decision, decide
-from viewkeeper.warehouse.summaries.dropping import drop_tables
+from viewkeeper.warehouse.summaries.dropping import dropping
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
 from viewkeeper.warehouse.summaries.lattice import Lattice, lattices_of
 from viewkeeper.warehouse.summaries.learned import Learned
@@ -306,8 +306,11 @@ class Summaries:
     def drop(self, name: str) -> None:
         """Drop a summary or a family, and the hidden tables that nothing else needs."""
         lattice, folders = self.lattice_of(name), []
+        plan = dropping(lattice, self.members(name))
+        if plan.rested_on and not self.is_halted(lattice):
+            self.refresh(lattice)
         with self.keeper.new_commit() as commit:
-            for table in drop_tables(self, commit, lattice, self.members(name)):
+            for table in plan.drop(self, commit):
                 folders.append(self.catalog[table].folder)
         for folder in folders:
             self._halts.remove(folder)

@@ -175,7 +175,8 @@ def table_of(definition: Definition, relations: Mapping[str, Relation]) -> Table
     told = definition.properties[SUMMARY]
     made = defined_by(told, relations)
     if "part" in told:
-        part = Part(told["part"]["extreme"], tuple(told["part"]["root_of"]))
+        one = told["part"]
+        part = Part(one["extreme"], tuple(one["root_of"]), one.get("whole", False))
         node = remade(made, part)
         if node.name != definition.name:
             node = replace(node, name=definition.name)
@@ -204,11 +205,13 @@ def view_of(sql: str, member: int | None, relations: Mapping[str, Relation]) -> 
 
 def _lattice(name: str, tables: list[Table], determined: Determined | None) -> Lattice:
     facts = Facts(**tables[-1].definition.properties[SUMMARY]["facts"])
-    # A table that was added later may have brought dimensions that the first ones do not know.
+    # A table that was added later may have brought dimensions that the first ones do not know; those that a table
+    # brought which is dropped by now are nobody's.
     copies: dict[str, str] = {}
     for table in tables:
         copies |= table.definition.properties[SUMMARY]["facts"]["copies"]
-    facts = replace(facts, copies=copies)
+    joined = {dimension.relation.name for table in tables for dimension in table.node.dimensions}
+    facts = replace(facts, copies={name: view for name, view in copies.items() if name in joined})
     virtual = {
         extreme.node: extreme_node(table.defined, number, stored=False)
         for table in tables
