@@ -3,13 +3,16 @@
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import pytest
+import retail
 import retail_warehouse
-from retail import Effort, effort_of, measure
+from retail import Effort, effort_of
 from retail_data import Retail
 from retail_rounds import Inexact, in_turns
 from retail_views import FIGURE_1
@@ -94,15 +97,77 @@ def test_what_is_asked_for() -> None:
         effort_of(["--rounds", "0"])
 
 
-def test_the_report_has_every_size_and_the_figure_every_point(spark: "SparkSession", tmp_path: Path) -> None:
+@dataclass
+class TimedShop:
+    """A warehouse of which only the size matters."""
+
+    retail: Retail
+    load_seconds: float = 1.0
+    create_seconds: float = 2.0
+
+    def sizes(self) -> dict[str, int]:
+        return {"pos": self.retail.rows, "sr_sales": 10}
+
+
+def made_up(shops: Sequence[TimedShop], kind: str, changes: int, **_: object) -> dict[int, dict[str, float]]:
+    """Recomputation takes a second for a thousand sales, propagation one for a thousand changes."""
+    ways = {
+        "commit": 3.0,
+        "propagate": 1.0,
+        "refresh": 0.5,
+        "propagate_and_refresh": 1.5,
+        "propagate_on_driver": 1.0,
+        "propagate_on_driver_without_lattice": 2.0,
+        "propagate_in_spark": 4.0,
+        "propagate_in_spark_without_lattice": 12.0,
+    }
+    propagated = {way: factor * changes / 1000 for way, factor in ways.items()}
+    factors = {"recompute_with_lattice": 1, "recompute_each": 2, "counting": 6}
+    return {
+        shop.retail.rows: propagated | {way: factor * shop.retail.rows / 1000 for way, factor in factors.items()}
+        for shop in shops
+    }
+
+
+def test_the_report_has_every_ratio_and_the_figure_every_point(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retail, "in_turns", made_up)
+    monkeypatch.setattr(retail, "_loaded", lambda spark, _home, rows, _batches: TimedShop(Retail(rows, spark=spark)))
     figure = tmp_path / "drawn.svg"
-    effort = Effort([3_000, 4_000], 100, 0, 1, figure, smaller_pos=[2_000], parts_of_changes=[0.5])
-    report = measure(spark, tmp_path, effort)
-    check_report(json.loads(json.dumps(report)), ["3,000", "4,000"])
-    panels = [group for group in ElementTree.parse(figure).getroot() if str(group.get("id")).startswith("panel")]
-    points = [sum(1 for place in panel if place.tag.endswith("path") and len(place)) for panel in panels]
-    # Four series: two sizes of changes, three of pos.
-    assert points == [8, 12, 8, 12]
+    effort = Effort([30_000, 60_000], 1_000, 0, 1, figure, smaller_pos=[20_000, 30_000], parts_of_changes=[0.5])
+    report = json.loads(json.dumps(retail.measure(spark, tmp_path, effort)))
+    check_report(report, ["30,000", "60,000"])
+    assert report["sales"]["60,000"]["update_generating"]["ratios"] == {
+        "recompute_with_lattice / commit": 20.0,
+        "recompute_with_lattice / propagate + refresh": 40.0,
+        "recompute_each / propagate + refresh": 80.0,
+        "counting / propagate + refresh": 240.0,
+        "counting / recompute_with_lattice": 6.0,
+        "propagate without lattice / with, on the driver": 2.0,
+        "propagate without lattice / with, in Spark": 3.0,
+        "propagate in Spark / on the driver": 4.0,
+    }
+    assert report["propagate, most sales / fewest"]["insertion"]["propagate"] == 1.0
+    panels = {group.get("id"): group for group in ElementTree.parse(figure).getroot()}
+    told = {
+        letter: [place[0].text for place in panels[f"panel-{letter}"] if len(place) and place[0].text]
+        for letter in "abcd"
+    }
+    assert told["a"] == told["c"]
+    assert told["b"] == told["d"]
+    assert [text for text in told["a"] if text.startswith("rematerialize")] == [
+        "rematerialize: 30 s at 500 rows",
+        "rematerialize: 30 s at 1k rows",
+    ]
+    assert [text for text in told["b"] if text.startswith("rematerialize")] == [
+        "rematerialize: 20 s at 20k rows",
+        "rematerialize: 30 s at 30k rows",
+        "rematerialize: 60 s at 60k rows",
+    ]
+    assert "propagate + refresh: 0.75 s at 500 rows" in told["a"]
+    assert "propagate without lattice: 1 s at 500 rows" in told["a"]
+    assert "propagate with lattice: 0.5 s at 500 rows" in told["a"]
 
 
 def check_report(report: dict[str, Any], sizes: list[str]) -> None:
