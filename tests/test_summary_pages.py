@@ -99,7 +99,7 @@ def test_limits_are_those_of_the_code() -> None:
 
 def test_every_verb_about_summaries_is_on_the_page() -> None:
     named = set(re.findall(r"^viewkeeper ([a-z-]+)", TEXT, re.MULTILINE))
-    assert named >= {"add-source", "create-view", "catch-up", "propagate", "refresh", "explain", "lattice", "audit"}
+    assert named >= {"add-source", "create-view", "catch-up", "propagate", "refresh", "explain", "lattice", "cube"}
     assert named <= set(VERBS)
 
 
