@@ -128,7 +128,7 @@ class _Resolver:
         stored = self._above.groups.get(expression)
         if stored is not None:
             return _as_column(ABOVE, stored, expression.type)
-        if expression.is_column is not None and expression.node.unnest().table == FACT:
+        if (name := expression.is_column) is not None and name.startswith(f"{FACT}."):
             raise _NotDerivable
         return Expression.from_node(expression.node.copy().transform(self._replaced))
 
