@@ -93,6 +93,9 @@ ANSWERED = {
     "SELECT DISTINCT": ("_vk_node_by_city_root", "SELECT DISTINCT storeID, date FROM retail.pos"),
     "the key of the dimension": ("weights", f"SELECT s.storeID, SUM(weight) FROM {STORES} GROUP BY s.storeID"),
     "USING": ("weights", "SELECT city, SUM(weight) FROM retail.pos JOIN retail.stores USING (storeID) GROUP BY city"),
+    "a constant as the only group": ("weights", "SELECT 5 AS five, COUNT(*) AS n FROM retail.pos GROUP BY 1"),
+    "a constant beside a group": ("weights", "SELECT 5 AS five, storeID, COUNT(*) FROM retail.pos GROUP BY 1, storeID"),
+    "a constant and no rows": ("weights", "SELECT 'x' AS x, COUNT(*) FROM retail.pos WHERE storeID = 99 GROUP BY 1"),
     "the same column twice": ("sid", "SELECT itemID, itemID, SUM(qty), SUM(qty) FROM retail.pos GROUP BY itemID"),
     "CUBE": ("sid", "SELECT storeID, date, SUM(qty) FROM retail.pos GROUP BY CUBE (storeID, date)"),
     "ROLLUP with GROUPING": (

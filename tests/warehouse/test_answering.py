@@ -49,6 +49,7 @@ QUERIES = [
     "SELECT itemID, itemID, ROUND(AVG(qty), 2) FROM retail.pos GROUP BY itemID",
     f"SELECT region, category, COUNT(*) FROM {BOTH} GROUP BY CUBE (region, category)",
     "SELECT DISTINCT region FROM retail.stores",
+    "SELECT 5 AS five, COUNT(*) FROM retail.pos GROUP BY 1",
     "SELECT category, SUM(cost), COUNT(DISTINCT name) FROM retail.items GROUP BY category",
 ]
 

@@ -189,8 +189,13 @@ def _term(edge: Derivation, above: str, dimensions: Sequence[tuple[str, bool]], 
     if edge.where:
         text += "\nWHERE " + " AND ".join(f"({sql_of(condition)})" for condition in edge.where)
     if edge.groups:
-        text += f"\nGROUP BY {', '.join(map(sql_of, edge.groups.values()))}"
+        text += f"\nGROUP BY {', '.join(map(_grouped_by, edge.groups.values()))}"
     return text
+
+
+def _grouped_by(group: Expression) -> str:
+    # A number by itself would be the place of a column.
+    return sql_of(group) if group.columns else f"CAST({sql_of(group)} AS {group.type})"
 
 
 def sql_of(expression: Expression | str) -> str:

@@ -55,7 +55,8 @@ class AnsweredQuery:
 def answered_query(query: str, named: Iterable[exp.Table], known: KnownTables) -> AnsweredQuery | None:
     """The answers that a query needs, which names these tables; None if none is of a source. NotAnswered if there is
     none."""
-    if not any(is_of_source(table, known.sources) for table in named):
+    dotted = [table for table in named if len(table.parts) > 1]
+    if not dotted or not any(is_of_source(table, known.sources) for table in dotted):
         return None
     with not_too_deep():
         tree = parse_statement(query)

@@ -84,10 +84,13 @@ class KnownTables:
         )
         return Ancestors(lattice, stored, state, current)
 
+    @cached_property
+    def _halted(self) -> frozenset[str]:
+        return frozenset(Halts(self._files.store).all())
+
     def _is_current(self, lattice: Lattice, record: Record) -> bool:
-        halted = Halts(self._files.store).all()
         waiting = [lattice.log(view) for view in lattice.inputs] + [lattice.pending(node) for node in lattice.nodes]
-        return not any(name in halted for name in (*lattice.visible, *lattice.inputs)) and not any(
+        return not any(name in self._halted for name in (*lattice.visible, *lattice.inputs)) and not any(
             name in record.tables and record.tables[name].rows for name in waiting
         )
 
