@@ -13,6 +13,7 @@ Nothing is taken on trust: no foreign key, and a hierarchy only together with th
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.summary.asked import Asked, AskedTable
@@ -96,15 +97,14 @@ class Answer:
     def sql(self, names: Callable[[Way, str], str], columns: Sequence[tuple[str, str]] = ()) -> str:
         """The statement, over tables under these names; its columns get these names and types, if any are given."""
         parts = [
-            _part(table, way, lambda name, way=way: names(way, name))  # type: ignore[misc]
-            for table, way in zip(self.asked.tables, self.ways, strict=True)
+            _part(table, way, partial(names, way)) for table, way in zip(self.asked.tables, self.ways, strict=True)
         ]
         shown = [quoted(column) for column in self.asked.columns]
         if columns:
             shown = [f"CAST({c} AS {type}) AS {quoted(name)}" for c, (name, type) in zip(shown, columns, strict=True)]
         elif len(parts) == 1 and not self.asked.order:
             return parts[0]
-        text = f"SELECT {', '.join(shown)}\nFROM (\n{indented(chr(10).join(_united(parts)))}\n)"
+        text = f"SELECT {', '.join(shown)}\nFROM (\n{indented(_united(parts))}\n)"
         return f"{text}\n{self.asked.order}" if self.asked.order else text
 
 
@@ -220,7 +220,5 @@ def _above(way: Way, name: Callable[[str], str]) -> str:
     return f"(\n{indented(body)}\n)"
 
 
-def _united(parts: Sequence[str]) -> list[str]:
-    if len(parts) == 1:
-        return [parts[0]]
-    return ["\nUNION ALL\n".join(f"(\n{indented(part)}\n)" for part in parts)]
+def _united(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else "\nUNION ALL\n".join(f"(\n{indented(part)}\n)" for part in parts)
