@@ -52,6 +52,8 @@ SERIES = {
 }
 # For the figure Spark is warm already; what a warehouse remembers of its tables is not.
 MOST_FIGURE_WARM_UPS = 2
+# The sales of the first day are deleted by other rules.
+MOST_DELETED = 0.9
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,19 @@ class Effort:
         return min(self.warm_ups, MOST_FIGURE_WARM_UPS)
 
     @property
+    def figure_batches(self) -> int:
+        """Batches of changes of one kind and one size, for the figure alone."""
+        return self.figure_warm_ups + self.rounds if self.figure else 0
+
+    @property
     def batches(self) -> int:
-        """How many batches of one kind a warehouse gets: all rounds, one to count, and those of smaller changes."""
-        smaller = len(self.parts_of_changes) * (self.figure_warm_ups + self.rounds) if self.figure else 0
-        return self.warm_ups + self.rounds + 1 + smaller
+        """Batches of one kind that a warehouse gets: all rounds, one to count, and those of smaller changes."""
+        return self.warm_ups + self.rounds + 1 + len(self.parts_of_changes) * self.figure_batches
+
+    def too_small(self) -> list[int]:
+        """The sizes of pos that have too few sales to delete."""
+        batches = dict.fromkeys(self.smaller_pos, self.figure_batches) | dict.fromkeys(self.rows, self.batches)
+        return [rows for rows, count in batches.items() if count * self.changes / 2 > MOST_DELETED * rows]
 
 
 def effort_of(given: Sequence[str] | None = None) -> Effort:
@@ -91,10 +102,14 @@ def effort_of(given: Sequence[str] | None = None) -> Effort:
     told = options.parse_args(given)
     if told.rounds < 1 or told.warm_ups < 0:
         options.error("there has to be at least one round, and no fewer than no warm-ups")
-    if told.quick:
-        return Effort([100_000], told.changes, 1, 2, told.figure, smaller_pos=[50_000], parts_of_changes=[0.5])
     rows = sorted({*told.rows, *([LARGE] if told.large else [])})
-    return Effort(rows, told.changes, told.warm_ups, told.rounds, told.figure)
+    effort = Effort(rows, told.changes, told.warm_ups, told.rounds, told.figure)
+    if told.quick:
+        effort = Effort([100_000], told.changes, 1, 2, told.figure, smaller_pos=[50_000], parts_of_changes=[0.5])
+    if small := effort.too_small():
+        sizes = ", ".join(f"{size:,}" for size in small)
+        options.error(f"too many changes for a pos of {sizes} rows: take fewer changes, fewer rounds, or more rows")
+    return effort
 
 
 def main() -> None:
@@ -177,7 +192,9 @@ def _panels(
 ) -> dict[str, Panel]:
     """The four panels: what was measured already, and smaller sizes in between."""
     measured = {"warm_ups": effort.figure_warm_ups, "rounds": effort.rounds}
-    smaller = [_loaded(spark, home, rows, effort.batches) for rows in effort.smaller_pos if rows not in effort.rows]
+    smaller = [
+        _loaded(spark, home, rows, effort.figure_batches) for rows in effort.smaller_pos if rows not in effort.rows
+    ]
     panels = {}
     for kind, (by_changes, by_pos) in zip(KINDS, ("ab", "cd"), strict=True):
         whole = found[kind]

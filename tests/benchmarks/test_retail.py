@@ -89,12 +89,31 @@ def test_a_wrong_count_is_found(shop: RetailWarehouse) -> None:
 
 def test_what_is_asked_for() -> None:
     assert effort_of([]).rows == [1_000_000, 10_000_000]
-    assert effort_of(["--rows", "3000", "2000", "--large"]).rows == [2_000, 3_000, 50_000_000]
+    assert effort_of(["--rows", "300000", "200000", "--large"]).rows == [200_000, 300_000, 50_000_000]
     whole = effort_of(["--warm-ups", "1", "--rounds", "2", "--figure", "drawn.svg"])
     # Three rounds and one to count; then four smaller sizes of changes, three rounds of each.
     assert whole.batches == 4 + 4 * 3
     with pytest.raises(SystemExit):
         effort_of(["--rounds", "0"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "small"),
+    [
+        (["--rows", "70000"], "70,000"),
+        (["--figure", "drawn.svg", "--rounds", "20"], "100,000"),
+        (["--changes", "1000000"], "1,000,000"),
+    ],
+)
+def test_more_deletions_than_sales(asked: list[str], small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        effort_of(asked)
+    assert f"too many changes for a pos of {small}" in capsys.readouterr().err
+
+
+def test_the_sizes_of_the_figure_have_enough_sales_to_delete() -> None:
+    assert effort_of(["--figure", "drawn.svg"]).too_small() == []
+    assert effort_of(["--quick", "--figure", "drawn.svg"]).too_small() == []
 
 
 @dataclass
