@@ -22,7 +22,7 @@ WEIGHT = "_vk_weight"
 
 @dataclass(frozen=True)
 class Names:
-    """The tables of a statement. Each dimension by its path: as it was, as it is, and its change, if it changed."""
+    """The tables of a statement. Each dimension by its path: as it was and, if it changed, as it is and its change."""
 
     deltas: Mapping[str, str]
     """the summary-delta of each node, and the changes of the fact"""
@@ -47,7 +47,7 @@ def summary_delta(edge: Derivation, names: Names) -> str:
     for place, path in enumerate(paths):
         if path in names.changed:
             dimensions = [
-                *((names.new[earlier], False) for earlier in paths[:place]),
+                *((names.new.get(earlier, names.old[earlier]), False) for earlier in paths[:place]),
                 (names.changed[path], True),
                 *((names.old[later], False) for later in paths[place + 1 :]),
             ]
