@@ -57,9 +57,7 @@ class Contents:
         for other in [key for key in self._remembered if key[:2] == (view.folder, view.created)]:
             del self._remembered[other]
         self._remembered[_key(view, record)] = content
-        while (
-            sum(one.nbytes for one in self._remembered.values()) > MOST_REMEMBERED and len(self._remembered) > 1
-        ):
+        while sum(one.nbytes for one in self._remembered.values()) > MOST_REMEMBERED and len(self._remembered) > 1:
             self._remembered.popitem(last=False)
 
     def table(self, name: str, record: Record) -> pa.Table:
