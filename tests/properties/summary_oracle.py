@@ -18,9 +18,10 @@ from summary_schemas import Bag, Row, Table
 from viewkeeper.warehouse import catalog
 from viewkeeper.warehouse.columns import arrow_schema
 
+# Spark's functions that give NULL for what does not fit; here everything fits, with every digit.
 MACROS = """
-CREATE MACRO try_multiply(a, b) AS a * b;
-CREATE MACRO try_subtract(a, b) AS a - b;
+CREATE MACRO safe_multiply(a, b) AS a::DECIMAL(38, 4) * b::DECIMAL(38, 4);
+CREATE MACRO safe_subtract(a, b) AS a - b;
 """
 
 

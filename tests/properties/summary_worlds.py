@@ -1,40 +1,37 @@
 """A random life of summary tables beside recomputation: after every step each of them is what its SQL gives.
 
-    python tests/properties/summary_worlds.py --seed 7             one life, told step by step
-    python tests/properties/summary_worlds.py --seed 7 --sqlite    over a SQLite source
+    python tests/properties/summary_worlds.py 7                      one life, told step by step
+    python tests/properties/summary_worlds.py 7 --sqlite             over a SQLite source
+    python tests/properties/summary_worlds.py 7 --engine spark       with jobs of Spark
 
-Facts and dimensions are views of the warehouse that the test commits to, or tables of a SQLite source. Everything comes
-from one seed.
+Everything comes from one seed.
 """
 
-import shutil
-import sqlite3
-import sys
-import tempfile
-from collections import Counter
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import date
-from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 from summary_definitions import Definition, Definitions
-from summary_oracle import Oracle, arrow_rows, differences
-from summary_schemas import Bag, Model, Row, Table, random_schema
+from summary_engines import ENGINES, no_spark, on_driver, session_of
+from summary_engines import engine as kept_with
+from summary_feeds import CommittedTables, SQLiteTables
+from summary_oracle import Oracle, differences
+from summary_schemas import Bag, Model, Row, random_schema
 
-from viewkeeper.algebra.memory import MemoryZSet
-from viewkeeper.clock import Random, seeded
-from viewkeeper.messages import position
+from viewkeeper.clock import seeded
 from viewkeeper.warehouse.catalog import Definition as Stored
 from viewkeeper.warehouse.catalog import families
-from viewkeeper.warehouse.columns import WEIGHT
+from viewkeeper.warehouse.session import local_session
 from viewkeeper.warehouse.summaries.contents import read_rows
 from viewkeeper.warehouse.summaries.keeping import Summaries
 from viewkeeper.warehouse.warehouse import Warehouse
 
-SOURCE = "src"
+STEPS = 12
+"""of one life"""
 SETTINGS: tuple[dict[str, str], ...] = (
     {},
     {},
@@ -43,103 +40,15 @@ SETTINGS: tuple[dict[str, str], ...] = (
     {"consistency": "complete"},
 )
 """the properties of summaries; those with the same ones are a lattice"""
-
-
-def no_spark() -> Any:
-    raise AssertionError("this life is to be lived on the driver, and Spark was asked for")
-
-
-class CommittedTables:
-    """Facts and dimensions as views of the warehouse, changed by commits of the test."""
-
-    prefix = ""
-
-    def __init__(self, tables: list[Table], folder: Path, rng: Random) -> None:
-        self._tables, self._rng, self._place = {table.name: table for table in tables}, rng, 0
-
-    def begin(self, wh: Warehouse, rows: dict[str, Bag]) -> None:
-        with wh.commit() as commit:
-            for name, table in self._tables.items():
-                commit.create(
-                    name,
-                    table.columns,
-                    rows=MemoryZSet(tuple(table.columns), rows[name].items()),
-                    vector={"load": position(0)},
-                    properties={"key": list(table.key), "hierarchy": list(table.hierarchy)},
-                )
-
-    def change(self, wh: Warehouse, states: list[dict[str, Bag]]) -> None:
-        """All states in one commit."""
-        with wh.commit() as commit:
-            for changes in states:
-                self._place += 1
-                deltas = {name: self._in_some_form(self._tables[name], bag) for name, bag in changes.items()}
-                commit.state("main", {"load": position(self._place)}, deltas)
-
-    def _in_some_form(self, table: Table, bag: Bag) -> Any:
-        """A Z-set, or an Arrow table in which a row may be deleted and inserted again."""
-        if self._rng.random() < 0.5:
-            return MemoryZSet(tuple(table.columns), bag.items())
-        weights = [(row, weight) for row, weight in bag.items() if weight]
-        again = [(row, sign) for row, _ in weights[:1] for sign in (-1, 1)] if self._rng.random() < 0.5 else []
-        rows, counts = zip(*(again + weights), strict=True) if weights else ((), ())
-        places = arrow_rows(table, Counter(dict.fromkeys(rows, 1)))
-        order = {row: place for place, row in enumerate(dict.fromkeys(rows))}
-        taken = places.take(pa.array([order[row] for row in rows], pa.int64()))
-        return taken.append_column(WEIGHT, pa.array(counts, pa.int64()))
-
-
-class SQLiteTables:
-    """The same as tables of a SQLite source."""
-
-    prefix = f"{SOURCE}."
-
-    def __init__(self, tables: list[Table], folder: Path, rng: Random) -> None:
-        self._tables = {table.name: table for table in tables}
-        self._file = folder / "source.db"
-        self._connection = sqlite3.connect(self._file, isolation_level=None)
-
-    def begin(self, wh: Warehouse, rows: dict[str, Bag]) -> None:
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        for table in self._tables.values():
-            columns = ", ".join(f"{name} {_sqlite_type(type)}" for name, type in table.columns.items())
-            key = f", PRIMARY KEY ({', '.join(table.key)})" if table.key else ""
-            self._connection.execute(f"CREATE TABLE {table.name} ({columns}{key})")
-            self._write({table.name: rows[table.name]})
-        wh.add_source(
-            SOURCE,
-            f"sqlite:///{self._file}",
-            install=True,
-            hierarchies={table.name: list(table.hierarchy) for table in self._tables.values() if table.hierarchy},
-        )
-
-    def change(self, wh: Warehouse, states: list[dict[str, Bag]]) -> None:
-        for changes in states:
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._write(changes)
-            self._connection.execute("COMMIT")
-        wh.catch_up()
-
-    def _write(self, changes: dict[str, Bag]) -> None:
-        for name, bag in changes.items():
-            columns = list(self._tables[name].columns)
-            same = " AND ".join(f"{column} IS ?" for column in columns)
-            delete = f"DELETE FROM {name} WHERE rowid = (SELECT rowid FROM {name} WHERE {same} LIMIT 1)"
-            insert = f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})"
-            # Deletions first: a key may come back with another row.
-            for row, weight in sorted(bag.items(), key=lambda item: item[1]):
-                for _ in range(abs(weight)):
-                    self._connection.execute(insert if weight > 0 else delete, [_in_sqlite(value) for value in row])
-
-
-def _sqlite_type(type: str) -> str:
-    return {"INT": "INTEGER", "BIGINT": "BIGINT", "STRING": "TEXT", "DOUBLE": "DOUBLE"}.get(type, type)
-
-
-def _in_sqlite(value: Any) -> Any:
-    if isinstance(value, Decimal):
-        return float(value)
-    return value.isoformat() if isinstance(value, date) else value
+SQLITE_SETTINGS: tuple[dict[str, str], ...] = (
+    {"core": "stored", "group": "stored"},
+    {"core": "stored", "group": "late and stored", "refresh": "manual"},
+)
+SPARK_SETTINGS: tuple[dict[str, str], ...] = (
+    {"core": "stored", "group": "recomputed", "minmax": "recompute"},
+    {"core": "stored", "group": "recomputed late", "minmax": "recompute", "refresh": "manual"},
+)
+"""a deleted extreme is recomputed from the core by a job"""
 
 
 class World:
@@ -151,16 +60,16 @@ class World:
         seed: int,
         *,
         sqlite: bool = False,
+        engine: str = "driver",
         spark: Callable[[], Any] = no_spark,
-        in_spark: bool = False,
-        settings: tuple[dict[str, str], ...] = SETTINGS,
     ) -> None:
         self.rng = rng = seeded(seed)
-        self.folder, self._spark = folder, spark
+        self.folder, self._spark = folder, session_of(engine, spark)
         self.schema = random_schema(rng, odd=not sqlite and rng.random() < 0.2)
         self.model = Model(self.schema, rng, rng.choice([0, 3, 12, 30]))
-        self.definitions = Definitions(self.schema, rng, in_spark=in_spark)
-        self.settings = rng.sample(settings, rng.choice([1, 1, 2, len(settings)]))
+        self.definitions = Definitions(self.schema, rng, in_spark=not on_driver(engine))
+        possible = SETTINGS + (SQLITE_SETTINGS if sqlite else ()) + (() if on_driver(engine) else SPARK_SETTINGS)
+        self.settings = rng.sample(possible, rng.choice([1, 1, 2, len(possible)]))
         self.views: dict[str, Definition] = {}
         self.shows: dict[str, dict[str, Bag]] = {}
         """the rows that each summary is to reflect"""
@@ -287,29 +196,34 @@ def shown_rows(wh: Warehouse, name: str) -> list[Row]:
 
 
 @contextmanager
-def world(folder: Path, seed: int, command: str = "", **options: Any) -> Iterator[World]:
+def world(folder: Path, seed: int, *, engine: str = "driver", sqlite: bool = False, **options: Any) -> Iterator[World]:
     """A world; what goes wrong in it says how to repeat it, and what had happened."""
-    made = World(folder, seed, **options)
+    made = World(folder, seed, engine=engine, sqlite=sqlite, **options)
     try:
-        yield made
+        with kept_with(engine):
+            yield made
     except Exception as error:
-        again = f"python tests/properties/summary_worlds.py --seed {seed}{command}"
+        again = f"python tests/properties/summary_worlds.py {seed} --engine {engine}{' --sqlite' if sqlite else ''}"
         error.add_note(f"{made.told()}\n\nto repeat it: {again}")
         raise
     finally:
         made.close()
 
 
-def main(arguments: list[str]) -> None:
-    seed = int(arguments[arguments.index("--seed") + 1])
-    folder = Path(tempfile.mkdtemp())
-    try:
-        with world(folder, seed, sqlite="--sqlite" in arguments) as made:
-            made.live(12)
-            print(made.told())
-    finally:
-        shutil.rmtree(folder)
+def main() -> None:
+    parser = ArgumentParser()
+    parser.add_argument("seed", type=int)
+    parser.add_argument("--engine", choices=ENGINES, default="driver")
+    parser.add_argument("--sqlite", action="store_true")
+    parser.add_argument("--steps", type=int, default=STEPS)
+    asked = parser.parse_args()
+    with (
+        TemporaryDirectory() as folder,
+        world(Path(folder), asked.seed, engine=asked.engine, sqlite=asked.sqlite, spark=local_session) as made,
+    ):
+        made.live(asked.steps)
+        print(made.told())
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

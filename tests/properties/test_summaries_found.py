@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from summary_worlds import no_spark, shown_rows
+from summary_engines import no_spark
+from summary_worlds import shown_rows
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.messages import position

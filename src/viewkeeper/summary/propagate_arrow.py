@@ -220,8 +220,11 @@ def _added_up(edge: Derivation, rows: pa.Table) -> pa.Table:
         total = rows.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in sums])
         total = total.rename_columns([*keys, *sums])
     else:
+        # Without groups there is a row even if there is nothing to add up: its counts are 0, its sums NULL.
         total = pa.table({name: pa.array([pc.sum(rows[name]).as_py()], rows[name].type) for name in sums})
-        total = total.set_column(0, node.count, pc.fill_null(total[node.count], _ZERO.cast(total[node.count].type)))
+        for name in [node.count, *(column for measure, column in node.measures.items() if measure.kind == "count")]:
+            counted = pc.fill_null(total[name], _ZERO.cast(total[name].type))
+            total = total.set_column(total.column_names.index(name), name, counted)
     for measure, name in [*node.measures.items(), (None, node.count)]:
         type = pa.int64() if measure is None else _stored_type(measure)
         if total[name].type != type:
