@@ -198,6 +198,20 @@ def test_dimensions_are_read_as_the_summaries_saw_them(tmp_path: Path, spark: "S
         assert [bag(lake.sql(sql).collect()) for sql in queries] == [shop.bag(sql) for sql in queries]
 
 
+def test_a_halted_lattice_answers_as_it_was(tmp_path: Path, spark: "SparkSession") -> None:
+    shop = RetailShop(tmp_path / "retail.db", random_rows(9))
+    sql = f"SELECT region, SUM(qty) AS q FROM {STORES} GROUP BY region"
+    with lake_over(shop, tmp_path / "lake", spark) as lake:
+        before = shop.bag(sql)
+        shop.write("UPDATE stores SET region = 'north' WHERE storeID = 1; DELETE FROM pos WHERE id < 60")
+        lake.catch_up()
+        halted = {view.view: view.halted for view in lake.status().views}
+        assert "contradicts its hierarchy" in halted["scd_sales"].reason, "Bern is in two regions"
+        assert bag(lake.sql(sql).collect()) == before
+        shop.look_again()
+        assert shop.bag(sql) != before
+
+
 def test_a_lattice_that_is_up_to_date_goes_before_one_that_waits(tmp_path: Path, spark: "SparkSession") -> None:
     shop = RetailShop(tmp_path / "retail.db", random_rows(4))
     sql = "SELECT itemID, COUNT(*) AS n FROM retail.pos GROUP BY itemID"
