@@ -7,6 +7,7 @@ engine converts nothing else, so that it never compares what Spark would first h
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -123,6 +124,12 @@ def sql_type(data_type: exp.DataType | None) -> SqlType:
         if precision <= MAX_PRECISION:
             return decimal(precision, scale)
     return _KNOWN.get(data_type.this) or SqlType(Family.OTHER, data_type.sql(DIALECT))
+
+
+@lru_cache(maxsize=1024)
+def type_named(name: str) -> SqlType:
+    """The type of a type's name. Types are asked for again and again, and few."""
+    return sql_type(parse_type(name))
 
 
 def type_name(data_type: exp.DataType | None) -> str:

@@ -16,7 +16,7 @@ from viewkeeper.sql.evaluation import flat_name
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.summary_view import Aggregate, Function, SummaryView, aggregate_column, group_column
 from viewkeeper.sql.syntax import spark_sql
-from viewkeeper.sql.type_families import parse_type, sql_type
+from viewkeeper.sql.type_families import type_named
 from viewkeeper.summary.measures import EXTREMES, Measure, Needed, needed
 from viewkeeper.summary.node import COUNT, ExtremeFunction, Node, rest_column
 from viewkeeper.summary.star import Star, star_of
@@ -151,7 +151,7 @@ class _Definer:
         if aggregate.function is Function.SUM:
             return _unless_odd(total, odd, count)
         if aggregate.function is Function.AVG:
-            if sql_type(parse_type(aggregate.type)).name == "DOUBLE":
+            if type_named(aggregate.type).name == "DOUBLE":
                 return _unless_odd(f"CAST({total} AS DOUBLE) / NULLIF({count}, 0)", odd, count)
             return f"CAST({total} / CAST(NULLIF({count}, 0) AS DECIMAL(20, 0)) AS {aggregate.type})"
         assert behind.squares is not None
@@ -179,7 +179,7 @@ class _Definer:
         return text
 
     def _refuse_unknown_type(self, aggregate: Aggregate, argument: Expression) -> None:
-        if aggregate.function is not Function.COUNT and not sql_type(parse_type(argument.type)).numeric:
+        if aggregate.function is not Function.COUNT and not type_named(argument.type).numeric:
             raise UnsupportedClause(
                 f"{self._view.name}: the type of what {aggregate.name} adds up is not known to be a number",
                 "write CAST(... AS BIGINT), AS DECIMAL(p, s) or AS DOUBLE inside it",

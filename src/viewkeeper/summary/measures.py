@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.summary_view import Aggregate, Function
-from viewkeeper.sql.type_families import Family, parse_type, sql_type
+from viewkeeper.sql.type_families import Family, type_named
 
 EXTREMES: dict[Function, Literal["min", "max", "distinct"]] = {
     Function.MIN: "min",
@@ -96,7 +96,7 @@ def _typed(node: exp.Expr, like: exp.Expr) -> Expression:
 
 def _square(value: Expression) -> Expression:
     """e * e, as a DECIMAL with room for sums if e is exact."""
-    known = sql_type(parse_type(value.type))
+    known = type_named(value.type)
     if known.family is Family.FLOATING:
         return _typed(exp.Mul(this=_paren(value), expression=_paren(value)), value.node)
     digits = min(2 * (known.precision or MOST_DIGITS // 2), MOST_DIGITS)
@@ -107,7 +107,7 @@ def _square(value: Expression) -> Expression:
 
 
 def _paren(value: Expression) -> exp.Expr:
-    known = sql_type(parse_type(value.type))
+    known = type_named(value.type)
     node: exp.Expr = exp.Paren(this=value.node.copy())
     if known.family is Family.INTEGER:
         node = exp.cast(node, exp.DataType.build(f"decimal({known.precision}, 0)", dialect="spark"))
@@ -115,8 +115,8 @@ def _paren(value: Expression) -> exp.Expr:
 
 
 def _family(expression: Expression) -> Family:
-    return sql_type(parse_type(expression.type)).family
+    return type_named(expression.type).family
 
 
 def is_float(type: str) -> bool:
-    return sql_type(parse_type(type)).family is Family.FLOATING
+    return type_named(type).family is Family.FLOATING

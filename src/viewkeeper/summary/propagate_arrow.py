@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from viewkeeper.algebra.arrow_rows import weighted_rows
 from viewkeeper.errors import ExpressionError
 from viewkeeper.sql.expressions import Expression
-from viewkeeper.sql.type_families import Family, parse_type, sql_type
+from viewkeeper.sql.type_families import Family, type_named
 from viewkeeper.summary.derivation import ABOVE, ALSO, Derivation
 from viewkeeper.summary.grouping import one_nan
 from viewkeeper.summary.measures import Measure
@@ -172,7 +172,7 @@ def _columns(expression: Expression) -> tuple[str, ...]:
 
 
 def _arrow_type(expression: Expression) -> pa.DataType | None:
-    known = sql_type(parse_type(expression.type))
+    known = type_named(expression.type)
     if known.family is Family.DECIMAL:
         return pa.decimal128(known.precision, known.scale)
     return {Family.INTEGER: pa.int64(), Family.FLOATING: pa.float64()}.get(known.family)
@@ -233,7 +233,7 @@ def _added_up(edge: Derivation, rows: pa.Table) -> pa.Table:
 
 
 def _stored_type(measure: Measure) -> pa.DataType:
-    known = sql_type(parse_type(sum_type(measure)))
+    known = type_named(sum_type(measure))
     if known.family is Family.DECIMAL:
         return pa.decimal128(known.precision, known.scale)
     return pa.int64() if known.family is Family.INTEGER else pa.float64()

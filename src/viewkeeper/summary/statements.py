@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from viewkeeper.sql.expressions import Expression, qualified
 from viewkeeper.sql.syntax import spark_sql
-from viewkeeper.sql.type_families import MAX_PRECISION, Family, parse_type, sql_type
+from viewkeeper.sql.type_families import MAX_PRECISION, Family, type_named
 from viewkeeper.summary.derivation import ABOVE, ALSO, Derivation
 from viewkeeper.summary.measures import Measure
 from viewkeeper.summary.node import Node, rest_column
@@ -216,7 +216,7 @@ def sum_type(measure: Measure) -> str:
     """The type that a measure is stored in: Spark's type of its sum."""
     if measure.kind == "count":
         return "BIGINT"
-    known = sql_type(parse_type(measure.expression.type))
+    known = type_named(measure.expression.type)
     if known.family is Family.DECIMAL:
         return f"DECIMAL({min(known.precision + 10, MAX_PRECISION)}, {known.scale})"
     return "BIGINT" if known.family is Family.INTEGER else "DOUBLE"
@@ -237,7 +237,7 @@ def stored_types(node: Node) -> dict[str, str]:
 
 def times(value: str, type: str, weight: str) -> str:
     """value · weight, without losing a digit of a DECIMAL."""
-    known = sql_type(parse_type(type))
+    known = type_named(type)
     if known.family is not Family.DECIMAL:
         return f"CAST({value} AS {type}) * ({weight})"
     # Spark gives a product the digits of both, and drops some if they are more than 38. Most weights are 1 or -1.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -357,8 +358,12 @@ def side_by_side(work: Callable[[_T], _U], tables: Sequence[_T]) -> list[_U]:
     """The work on each table, in order; on many at the same time. The first failure is raised when all have ended."""
     if len(tables) < MANY_TABLES:
         return [work(table) for table in tables]
-    with ThreadPoolExecutor(max_workers=4, thread_name_prefix="commit") as pool:
-        return list(pool.map(work, tables))
+    return list(_threads().map(work, tables))
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=4, thread_name_prefix="commit")
 
 
 def _layout(layout: Layout | str) -> Layout:

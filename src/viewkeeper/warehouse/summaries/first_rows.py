@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from viewkeeper.sql.expressions import Expression
-from viewkeeper.sql.type_families import Family, parse_type, sql_type
+from viewkeeper.sql.type_families import Family, type_named
 from viewkeeper.summary.content import ArrowContent
 from viewkeeper.summary.derivation import Derivation
 from viewkeeper.summary.node import Node, shape_of
@@ -29,7 +29,7 @@ def column_types(node: Node) -> dict[str, str] | None:
 
 
 def is_known(type: str) -> bool:
-    return sql_type(parse_type(type)).family not in (Family.UNKNOWN, Family.NULL, Family.OTHER)
+    return type_named(type).family not in (Family.UNKNOWN, Family.NULL, Family.OTHER)
 
 
 def first_rows(
