@@ -34,7 +34,10 @@ from viewkeeper.warehouse.summaries.keeping import METRICS
 from viewkeeper.warehouse.summaries.lattice import Lattice
 
 UPDATE, INSERTION = "update", "insertion"
-KEYS = {"stores": ["storeID"], "items": ["itemID"]}
+DECLARED = {
+    "stores": {"key": ["storeID"], "hierarchy": ["storeID", "city", "region"]},
+    "items": {"key": ["itemID"]},
+}
 
 Propagation = Callable[[], Mapping[str, pa.Table]]
 
@@ -52,8 +55,7 @@ class RetailWarehouse:
         self.warehouse = Warehouse.open(folder / "warehouse", spark=self.spark, compaction=None)
         with self.warehouse.commit() as commit:
             for name, rows in self.plain.items():
-                properties = {"key": KEYS[name]} if name in KEYS else {}
-                commit.create(name, rows=rows, properties=properties, group="retail")
+                commit.create(name, rows=rows, properties=DECLARED.get(name, {}), group="retail")
         self.load_seconds = time.perf_counter() - start
         start = time.perf_counter()
         names = {name: name for name in self.plain}
