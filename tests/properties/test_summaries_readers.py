@@ -1,7 +1,7 @@
 """Readers never wait, and never see a lattice half refreshed.
 
-Every snapshot shows all tables of a lattice at one vector: what they add up to is one pair of numbers, and it is the one
-of that vector.
+Every snapshot shows all tables of a lattice at one vector: what they add up to is one pair of numbers, and it is that
+of the vector.
 """
 
 import threading
@@ -88,7 +88,7 @@ def write(wh, expected, failures) -> None:
 
 @pytest.mark.parametrize("refresh", ["continuous", "manual"])
 def test_readers_read_on_while_a_refresh_is_under_way(tmp_path, monkeypatch, refresh):
-    """The refresh does not end before a reader has read everything: were it to wait for the refresh, both would hang."""
+    """The refresh does not end before a reader has read everything; one that waited for it would have read nothing."""
     with open_shop(tmp_path / "lake", FIRST, KNOWN) as wh:
         create_views(wh, refresh=refresh)
         read: list[tuple[int, int]] = []
