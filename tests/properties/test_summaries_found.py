@@ -1,11 +1,14 @@
 """Small cases that random lives of summaries once failed on."""
 
 import sqlite3
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from summary_engines import no_spark
+from summary_shop import STORES, create_views, open_shop, sales, sell
+from summary_shop import stores as known_stores
 from summary_worlds import shown_rows
 
 from viewkeeper.algebra.memory import MemoryZSet
@@ -13,6 +16,7 @@ from viewkeeper.messages import position
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import SummaryView
+from viewkeeper.summary.content import ArrowContent
 from viewkeeper.summary.defined import defined
 from viewkeeper.summary.hidden_nodes import with_hidden
 from viewkeeper.summary.plan import CHANGES, Lineage, changes_of
@@ -35,29 +39,12 @@ def test_a_foreign_key_of_another_type_than_its_key_is_derived_from_the_changes(
     ]
 
 
-SALES = {"store": "INT", "item": "STRING", "qty": "INT"}
-STORES = {"id": "INT", "city": "STRING"}
-
-
-def sales(*rows: tuple[int, str, int | None]) -> MemoryZSet:
-    return MemoryZSet.of(tuple(SALES), *rows)
-
-
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Warehouse]:
     """Two stores, of which one is known, and three sales."""
-    with Warehouse.open(tmp_path / "lake", no_spark, compaction=None) as wh:
-        with wh.commit() as commit:
-            at = {"load": position(0)}
-            commit.create("sales", SALES, rows=sales((1, "pen", 3), (1, "ink", 5), (2, "pen", None)), vector=at)
-            stores = MemoryZSet.of(tuple(STORES), (1, "Bern"))
-            commit.create("stores", STORES, rows=stores, vector=at, properties={"key": ["id"]})
+    first = sales((1, "pen", 3), (1, "ink", 5), (2, "pen", None))
+    with open_shop(tmp_path / "lake", first, known_stores((1, "Bern"))) as wh:
         yield wh
-
-
-def sell(wh: Warehouse, number: int, change: MemoryZSet) -> None:
-    with wh.commit() as commit:
-        commit.state("main", {"load": position(number)}, {"sales": change})
 
 
 def test_the_values_behind_an_extreme_come_from_a_table_that_has_extremes_itself(shop):
@@ -132,3 +119,25 @@ def test_a_dropped_table_that_is_the_root_of_others_stays_hidden(tmp_path):
         wh.catch_up()
         assert wh.views == ("coarse",)
         assert shown_rows(wh, "coarse") == [("Bern", 13)]
+
+
+def test_tables_are_remembered_by_several_threads_at_once(shop, monkeypatch):
+    """One group may end a commit while another looks a table up."""
+    create_views(shop)
+    contents, record = shop._keeper.summaries.contents, shop._writer.last
+    views = [shop._writer.catalog[name] for name in ("by_city", "of_all", "by_store_and_item")]
+    others: list[threading.Thread] = []
+
+    def remembered_meanwhile(content: ArrowContent) -> int:
+        if not others:
+            others.append(threading.Thread(target=contents.remember, args=(views[1], record, content)))
+            others[0].start()
+            others[0].join(timeout=0.2)
+        return 0
+
+    for view in views:
+        contents.table(view.name, record)
+    monkeypatch.setattr(ArrowContent, "nbytes", property(remembered_meanwhile))
+    contents.remember(views[0], record, contents.content(views[0], record))
+    others[0].join()
+    assert contents.table("of_all", record).num_rows == 1

@@ -3,6 +3,7 @@
 A table that was looked at is remembered, with its version: the refresh after it finds it as it left it.
 """
 
+import threading
 from collections import OrderedDict
 from functools import reduce
 from operator import and_
@@ -35,6 +36,8 @@ class Contents:
     def __init__(self, files: Files) -> None:
         self._files = files
         self._remembered: OrderedDict[tuple[str, int, int], ArrowContent] = OrderedDict()
+        # Groups are maintained side by side, and what a commit has made of a table is remembered when it is over.
+        self._remembering = threading.Lock()
         self._frames: dict[str, tuple[tuple[str, int, int], DataFrame]] = {}
 
     def content(self, view: Definition, record: Record) -> Content:
@@ -45,20 +48,23 @@ class Contents:
 
     def _on_driver(self, view: Definition, record: Record) -> ArrowContent:
         key = _key(view, record)
-        known = self._remembered.get(key)
-        if known is None:
-            known = ArrowContent(read_rows(self._files, view, record))
-            self.remember(view, record, known)
-        self._remembered.move_to_end(key)
+        with self._remembering:
+            known = self._remembered.get(key)
+            if known is not None:
+                self._remembered.move_to_end(key)
+                return known
+        known = ArrowContent(read_rows(self._files, view, record))
+        self.remember(view, record, known)
         return known
 
     def remember(self, view: Definition, record: Record, content: ArrowContent) -> None:
         """Keep the rows of a table at a commit, and those of no other commit."""
-        for other in [key for key in self._remembered if key[:2] == (view.folder, view.created)]:
-            del self._remembered[other]
-        self._remembered[_key(view, record)] = content
-        while sum(one.nbytes for one in self._remembered.values()) > MOST_REMEMBERED and len(self._remembered) > 1:
-            self._remembered.popitem(last=False)
+        with self._remembering:
+            for other in [key for key in self._remembered if key[:2] == (view.folder, view.created)]:
+                del self._remembered[other]
+            self._remembered[_key(view, record)] = content
+            while sum(one.nbytes for one in self._remembered.values()) > MOST_REMEMBERED and len(self._remembered) > 1:
+                self._remembered.popitem(last=False)
 
     def table(self, name: str, record: Record) -> pa.Table:
         """A stored table on the driver."""
