@@ -45,3 +45,17 @@ def no_spark() -> Any:
 def session_of(name: str, spark: Callable[[], Any]) -> Callable[[], Any]:
     """How a warehouse comes to Spark."""
     return no_spark if on_driver(name) else spark
+
+
+@contextmanager
+def uncompiled(spark: Any) -> Iterator[Any]:
+    """A session for hundreds of tiny queries: compiling each of them would take longer than running it."""
+    settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield spark
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)

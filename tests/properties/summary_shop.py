@@ -1,6 +1,8 @@
 """A small shop for tests of summaries: sales, stores, and lattices over them, all on the driver."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,9 +35,9 @@ def stores(*rows: tuple[int, str]) -> MemoryZSet:
     return MemoryZSet.of(tuple(STORES), *rows)
 
 
-def open_shop(folder: Path, first: MemoryZSet, known: MemoryZSet) -> Warehouse:
+def open_shop(folder: Path, first: MemoryZSet, known: MemoryZSet, spark: Callable[[], Any] = no_spark) -> Warehouse:
     """A warehouse with sales and stores, and no summaries yet."""
-    wh = Warehouse.open(folder, no_spark, compaction=None)
+    wh = Warehouse.open(folder, spark, compaction=None)
     with wh.commit() as commit:
         at = {"load": position(0)}
         commit.create("sales", SALES, rows=first, vector=at)

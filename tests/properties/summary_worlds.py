@@ -131,9 +131,11 @@ class World:
         del self.views[name], self.shows[name]
         self.check()
 
-    def reopen(self) -> None:
+    def reopen(self, spark: Callable[[], Any] | None = None) -> None:
+        """Close the warehouse and open it again, perhaps with a session from now on."""
         self.story.append("reopen")
         self.warehouse.close()
+        self._spark = spark or self._spark
         self.warehouse = self._open()
         self.check()
 
@@ -169,6 +171,21 @@ class World:
             expected = self.oracle.recomputed(definition, self.schema.tables.values(), self.shows[name])
             wrong = differences(expected, self.shown(name), definition.rounded)
             assert wrong is None, f"{name}: {wrong}"
+
+    def check_in_spark(self) -> None:
+        """Compare what readers get from Spark with recomputation, and let the warehouse audit itself."""
+        for name, definition in self.views.items():
+            expected = self.oracle.recomputed(definition, self.schema.tables.values(), self.shows[name])
+            found = [tuple(row) for row in self.warehouse.read(name).collect()]
+            wrong = differences(expected, found, definition.rounded)
+            assert wrong is None, f"{name}, read by Spark: {wrong}"
+            if not self._waits(name):
+                audit = self.warehouse.audit(name)
+                assert audit.clean, f"{name}: {audit}"
+
+    def _waits(self, name: str) -> bool:
+        lattice, last = self.summaries.lattice_of(name), self.summaries.writer.last
+        return lattice.deferred and self.summaries.waiting.has_any(lattice, last)
 
     def shown(self, name: str) -> list[Row]:
         return self.oracle.shown(*stored_tables(self.warehouse, name))

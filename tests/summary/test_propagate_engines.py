@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from summary_definitions import Definitions
+from summary_engines import uncompiled
 from summary_oracle import arrow_rows
 from summary_schemas import FACT, Bag, Model, Schema, random_schema
 
@@ -162,14 +163,8 @@ def test_summary_deltas_are_what_the_tables_change_by(seed):
 
 @pytest.fixture
 def small_plans(spark):
-    """Compiling a plan of a few rows takes longer than running it."""
-    settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    before = {name: spark.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    yield spark
-    for name, value in before.items():
-        spark.conf.set(name, value)
+    with uncompiled(spark):
+        yield spark
 
 
 @pytest.mark.parametrize("seed", IN_SPARK)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from viewkeeper.clock import monotonic
 from viewkeeper.summary.content import ArrowContent
+from viewkeeper.summary.grouping import one_nan
 from viewkeeper.summary.node import Node, recomputed_columns, shape_of
 from viewkeeper.summary.plan import CHANGES, Expected, Plan
 from viewkeeper.summary.propagate_arrow import evaluable, propagate_arrow
@@ -220,7 +221,7 @@ def delta_with_extremes(node: Node, deltas: Mapping[str, pa.Table], nodes: Mappi
         if not extreme.recomputed:
             continue
         behind = nodes[extreme.node]
-        changed = deltas[extreme.node]
+        changed = _net(behind, deltas[extreme.node])
         value, count = changed[behind.groups[extreme.value]], changed[behind.count]
         inserted, deleted = recomputed_columns(extreme.column)
         nothing = pa.scalar(None, value.type)
@@ -234,6 +235,14 @@ def delta_with_extremes(node: Node, deltas: Mapping[str, pa.Table], nodes: Mappi
             )
         )
     return pa.concat_tables(rows, promote_options="default")
+
+
+def _net(node: Node, delta: pa.Table) -> pa.Table:
+    """Each value once: what was inserted and deleted again while the changes waited is neither."""
+    keys = {key: one_nan(delta[key]) for key in node.keys}
+    rows = pa.table({**keys, node.count: delta[node.count]})
+    total = rows.group_by(list(keys), use_threads=False).aggregate([(node.count, "sum")])
+    return total.rename_columns([*keys, node.count])
 
 
 def _signed(names: Iterable[str], before: pa.Table, after: pa.Table) -> pa.Table:
