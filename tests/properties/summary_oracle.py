@@ -59,13 +59,20 @@ class Oracle:
         items = ", ".join(f"{sql} AS `{name}`" for name, sql, _ in view.expressions)
         return f"SELECT {items} FROM stored{f' WHERE {view.having}' if view.having else ''}"
 
+    def answer(self, query: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """The answer of a query in Spark's SQL over some tables."""
+        return self._relation(query, tables).to_arrow_table()
+
     def _asked(self, query: str, tables: Mapping[str, pa.Table]) -> list[Row]:
+        return self._relation(query, tables).fetchall()
+
+    def _relation(self, query: str, tables: Mapping[str, pa.Table]) -> duckdb.DuckDBPyRelation:
         if query not in self._reworded:
             self._reworded[query] = in_duckdb(query)
         for name, table in tables.items():
             self._connection.register(name, table)
         try:
-            return self._connection.execute(self._reworded[query]).fetchall()
+            return self._connection.sql(self._reworded[query])
         except duckdb.Error as error:
             error.add_note(f"{query}\n\n{self._reworded[query]}")
             raise

@@ -40,15 +40,19 @@ SETTINGS: tuple[dict[str, str], ...] = (
     {"consistency": "complete"},
 )
 """the properties of summaries; those with the same ones are a lattice"""
-SQLITE_SETTINGS: tuple[dict[str, str], ...] = (
+STORED: tuple[dict[str, str], ...] = (
     {"core": "stored", "group": "stored"},
     {"core": "stored", "group": "late and stored", "refresh": "manual"},
 )
-SPARK_SETTINGS: tuple[dict[str, str], ...] = (
-    {"core": "stored", "group": "recomputed", "minmax": "recompute"},
-    {"core": "stored", "group": "recomputed late", "minmax": "recompute", "refresh": "manual"},
-)
-"""a deleted extreme is recomputed from the core by a job"""
+"""with facts that are read at a source, and stored"""
+RECOMPUTED: tuple[dict[str, str], ...] = tuple({**one, "minmax": "recompute"} for one in STORED)
+"""deleted extremes are recomputed from the core"""
+
+
+def possible_settings(engine: str, sqlite: bool) -> tuple[dict[str, str], ...]:
+    if engine == "recompute":
+        return RECOMPUTED
+    return SETTINGS + (STORED if sqlite else ()) + (() if on_driver(engine) else RECOMPUTED)
 
 
 class World:
@@ -68,7 +72,7 @@ class World:
         self.schema = random_schema(rng, odd=not sqlite and rng.random() < 0.2)
         self.model = Model(self.schema, rng, rng.choice([0, 3, 12, 30]))
         self.definitions = Definitions(self.schema, rng, in_spark=not on_driver(engine))
-        possible = SETTINGS + (SQLITE_SETTINGS if sqlite else ()) + (() if on_driver(engine) else SPARK_SETTINGS)
+        possible = possible_settings(engine, sqlite)
         self.settings = rng.sample(possible, rng.choice([1, 1, 2, len(possible)]))
         self.views: dict[str, Definition] = {}
         self.shows: dict[str, dict[str, Bag]] = {}

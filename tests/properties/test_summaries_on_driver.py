@@ -6,9 +6,10 @@ A failure prints the command that repeats it, and all that had happened.
 import pytest
 from summary_worlds import STEPS, world
 
-LIVES = range(24)
-LIVES_OF_LARGE_TABLES = range(100, 106)
-LIVES_OVER_SQLITE = range(200, 206)
+LIVES = range(12)
+LIVES_OF_LARGE_TABLES = range(100, 103)
+LIVES_WITH_RECOMPUTED_EXTREMES = range(36, 41)
+LIVES_OVER_SQLITE = range(202, 206)
 SOAK, CHUNK = 2_000, 50
 
 
@@ -24,6 +25,12 @@ def test_so_are_tables_that_changes_are_appended_to(tmp_path, seed):
         one.live(STEPS)
 
 
+@pytest.mark.parametrize("seed", LIVES_WITH_RECOMPUTED_EXTREMES)
+def test_so_are_extremes_that_are_recomputed_from_the_core(tmp_path, seed):
+    with world(tmp_path, seed, engine="recompute") as one:
+        one.live(STEPS)
+
+
 @pytest.mark.parametrize("seed", LIVES_OVER_SQLITE)
 def test_so_are_summaries_of_a_source(tmp_path, seed):
     """With and without a stored core."""
@@ -33,7 +40,7 @@ def test_so_are_summaries_of_a_source(tmp_path, seed):
 
 @pytest.mark.soak
 @pytest.mark.parametrize("first", range(1_000, 1_000 + SOAK, CHUNK))
-@pytest.mark.parametrize("kind", ["driver", "appended", "sqlite"])
+@pytest.mark.parametrize("kind", ["driver", "appended", "recompute", "sqlite"])
 def test_summaries_are_what_recomputation_gives_soak(tmp_path, kind, first):
     for seed in range(first, first + CHUNK):
         folder = tmp_path / str(seed)

@@ -31,8 +31,8 @@ from viewkeeper.summary.propagate_arrow import ArrowInputs, propagate_arrow
 from viewkeeper.summary.star import Dimension
 from viewkeeper.warehouse.columns import WEIGHT, arrow_type
 
-ON_DRIVER = range(40)
-IN_SPARK = range(100, 112)
+ON_DRIVER = range(16)
+IN_SPARK = range(100, 106)
 
 
 class PureLattice:
