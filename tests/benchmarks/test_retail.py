@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "retail.py"
 ONCE = {"warm_ups": 0, "rounds": 1}
 
+# Minutes of Spark, for what is no part of the product.
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture(scope="module")
 def shop(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> RetailWarehouse:
