@@ -118,7 +118,7 @@ class Definitions:
             groups = []
         if shape == "family":
             groups = list(dict.fromkeys(groups))[:2]
-        conditions = rng.sample(self.conditions, rng.choice([0, 0, 0, 1, 1, 2]))
+        conditions = rng.sample(self.conditions, rng.choice([0, 0, 0, 0, 1, 1, 2]))
         calls = [] if shape == "distinct" else [self._call() for _ in range(rng.choice([1, 2, 2, 3]))]
         used = [*groups, *conditions, *(term for _, term in calls if term is not None)]
         roles = self._roles({role for term in used for role in term.roles})

@@ -31,6 +31,8 @@ VALUES: dict[str, tuple[Any, ...]] = {
 ODD = (nan, inf, -inf, -0.0)
 NULLS = 0.15
 """how often a value is NULL"""
+FEW = 10
+"""facts, of which more are wanted"""
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,8 @@ class Model:
         self.gone: list[Row] = []
         """facts that were there once"""
         for table in schema.dimensions:
-            self.apply({table.name: Counter(self._dimension_rows(table, self.rng.randint(0, 5)))})
+            # Most keys have their row, so that most facts are in the summaries that join.
+            self.apply({table.name: Counter(self._dimension_rows(table, self.rng.choice([3, 12, 20, 20])))})
         self.apply({FACT: Counter(self.fact() for _ in range(facts))})
 
     def copy(self) -> dict[str, Bag]:
@@ -182,7 +185,7 @@ class Model:
         return self.rng.choice(domain)
 
     def key_value(self, type: str) -> Any:
-        return self.rng.choice(VALUES["STRING"][:4] if type == "STRING" else range(1, 6))
+        return self.rng.choice(VALUES["STRING"][1:3] if type == "STRING" else range(1, 5))
 
     def fact(self) -> Row:
         """A fact. Foreign keys have the domain of keys, whether or not the row of the dimension is there."""
@@ -221,7 +224,9 @@ class Model:
 
     def change(self) -> dict[str, Bag]:
         """What a commit does; the model is changed already."""
-        kind = self.rng.choice(["facts"] * 4 + ["dimensions"] * 2 + ["both"] * 4 + ["nothing", "all facts"])
+        kind = self.rng.choice(["facts"] * 6 + ["dimensions"] * 4 + ["both"] * 8 + ["nothing", "all facts"])
+        if self.rows[FACT].total() < FEW:
+            kind = self.rng.choice(["both", "nothing", "refill", "refill"])
         changes: dict[str, Bag] = {}
         if kind in ("facts", "both"):
             changes[FACT] = self._fact_change()
@@ -229,6 +234,8 @@ class Model:
             for table in self.schema.dimensions:
                 if self.rng.random() < 0.6:
                     changes[table.name] = self._dimension_change(table)
+        if kind == "refill":
+            changes[FACT] = Counter(self.fact() for _ in range(2 * FEW))
         if kind == "all facts":
             changes[FACT] = Counter({row: -count for row, count in self.rows[FACT].items()})
         self.apply(changes)
@@ -240,7 +247,7 @@ class Model:
         change: Bag = Counter()
         kind = rng.choice(["any", "any", "insert", "delete", "extreme", "group", "back", "update", "copies"])
         if kind in ("any", "insert"):
-            change.update(self.fact() for _ in range(rng.randint(1, 5)))
+            change.update(self.fact() for _ in range(rng.randint(2, 8)))
         if kind in ("any", "delete"):
             change.subtract(rng.sample(rows, rng.randint(0, min(4, len(rows)))))
         if kind in ("extreme", "group") and rows:
@@ -266,9 +273,9 @@ class Model:
     def _dimension_change(self, table: Table) -> Bag:
         rng, change = self.rng, Counter[Row]()
         rows = sorted(self.rows[table.name], key=repr)
-        kind = rng.choice(["new", "gone", "update", "update", "any", "moved"])
+        kind = rng.choice(["new", "new", "gone", "update", "update", "any", "moved"])
         if kind in ("new", "any"):
-            change.update(self._dimension_rows(table, rng.randint(1, 3)))
+            change.update(self._dimension_rows(table, rng.randint(2, 8)))
         if kind in ("gone", "any") and rows:
             change.subtract(rng.sample(rows, rng.randint(1, min(2, len(rows)))))
         if kind == "update":

@@ -70,7 +70,7 @@ class World:
         self.rng = rng = seeded(seed)
         self.folder, self._spark = folder, session_of(engine, spark)
         self.schema = random_schema(rng, odd=not sqlite and rng.random() < 0.2)
-        self.model = Model(self.schema, rng, rng.choice([0, 3, 12, 30]))
+        self.model = Model(self.schema, rng, rng.choice([0, 15, 30, 40]))
         self.definitions = Definitions(self.schema, rng, in_spark=not on_driver(engine))
         possible = possible_settings(engine, sqlite)
         self.settings = rng.sample(possible, rng.choice([1, 1, 2, len(possible)]))

@@ -41,7 +41,7 @@ class PureLattice:
     def __init__(self, seed: int, *, in_spark: bool = False) -> None:
         self.rng = rng = seeded(seed)
         self.schema = random_schema(rng, odd=rng.random() < 0.3)
-        self.model = Model(self.schema, rng, rng.choice([0, 5, 20]))
+        self.model = Model(self.schema, rng, rng.choice([0, 15, 30]))
         self.core_readable = rng.random() < 0.5
         self.nodes = self._nodes(in_spark)
         self.dimensions = {d.path: d for node in self.nodes.values() for d in node.dimensions}
