@@ -9,18 +9,14 @@ it is read.
 
 from dataclasses import dataclass, replace
 
-from sqlglot import exp
-
 from viewkeeper.errors import UnsupportedClause
-from viewkeeper.sql.evaluation import flat_name
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.summary_view import Aggregate, Function, SummaryView, aggregate_column, group_column
-from viewkeeper.sql.syntax import spark_sql
 from viewkeeper.sql.type_families import type_named
 from viewkeeper.summary.measures import EXTREMES, Measure, Needed, needed
 from viewkeeper.summary.node import COUNT, ExtremeFunction, Node, rest_column
 from viewkeeper.summary.star import Star, star_of
-from viewkeeper.summary.statements import quoted
+from viewkeeper.summary.statements import quoted, spelled_out
 
 
 @dataclass(frozen=True)
@@ -162,21 +158,9 @@ class _Definer:
 
     def _rendered(self, expression: Expression) -> str:
         """An expression over groups and aggregates, as SQL over stored columns."""
-        slots = {name: f"_vk_slot_{index}_" for index, name in enumerate(self._sql)}
-        text = spark_sql(
-            expression.node.transform(
-                lambda node: (
-                    exp.column(exp.to_identifier(slots[flat_name(node)], quoted=True))
-                    if isinstance(node, exp.Column)
-                    else node
-                )
-            )
-        )
-        for name, slot in slots.items():
-            sql = self._sql[name]
-            whole = text == quoted(slot) or (sql.startswith("`") and sql.count("`") == 2)
-            text = text.replace(quoted(slot), sql if whole else f"({sql})")
-        return text
+        alone = expression.is_column is not None
+        parts = {name: sql if alone or _is_column(sql) else f"({sql})" for name, sql in self._sql.items()}
+        return spelled_out(expression, parts)
 
     def _refuse_unknown_type(self, aggregate: Aggregate, argument: Expression) -> None:
         if aggregate.function is not Function.COUNT and not type_named(argument.type).numeric:
@@ -184,6 +168,10 @@ class _Definer:
                 f"{self._view.name}: the type of what {aggregate.name} adds up is not known to be a number",
                 "write CAST(... AS BIGINT), AS DECIMAL(p, s) or AS DOUBLE inside it",
             )
+
+
+def _is_column(sql: str) -> bool:
+    return sql.startswith("`") and sql.count("`") == 2
 
 
 def _unless_odd(value: str, odd: tuple[str, ...], count: str) -> str:

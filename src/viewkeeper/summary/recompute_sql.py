@@ -5,13 +5,9 @@ This is what an audit compares with, and rematerialization without the lattice.
 
 from collections.abc import Mapping
 
-from sqlglot import exp
-
-from viewkeeper.sql.evaluation import flat_name
-from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.summary_view import Aggregate, Function, SummaryView, aggregate_column, group_column
 from viewkeeper.sql.syntax import spark_sql
-from viewkeeper.summary.statements import quoted
+from viewkeeper.summary.statements import quoted, spelled_out
 
 
 def select_of_summary(view: SummaryView, tables: Mapping[str, str]) -> str:
@@ -19,7 +15,7 @@ def select_of_summary(view: SummaryView, tables: Mapping[str, str]) -> str:
     groups = [spark_sql(group.node) for group in view.groups]
     meaning = {group_column(place): f"({sql})" for place, sql in enumerate(groups)}
     meaning |= {aggregate_column(place): _call(one) for place, one in enumerate(view.aggregates)}
-    items = [f"{_written(column.expression, meaning)} AS {quoted(column.name)}" for column in view.output]
+    items = [f"{spelled_out(column.expression, meaning)} AS {quoted(column.name)}" for column in view.output]
     listed = [f"{tables[operand.relation.name]} AS {quoted(operand.alias)}" for operand in view.core.operands]
     text = f"SELECT {', '.join(items)}\nFROM {' CROSS JOIN '.join(listed)}"
     if view.core.conditions:
@@ -27,7 +23,7 @@ def select_of_summary(view: SummaryView, tables: Mapping[str, str]) -> str:
     if groups:
         text += f"\nGROUP BY {', '.join(groups)}"
     if view.having is not None:
-        text += f"\nHAVING {_written(view.having, meaning)}"
+        text += f"\nHAVING {spelled_out(view.having, meaning)}"
     return text
 
 
@@ -38,20 +34,3 @@ def _call(aggregate: Aggregate) -> str:
     if aggregate.function is Function.COUNT_DISTINCT:
         return f"COUNT(DISTINCT {argument})"
     return f"{aggregate.function.value.upper()}({argument})"
-
-
-def _written(expression: Expression, meaning: Mapping[str, str]) -> str:
-    """An expression over groups and aggregates, with these spelled out."""
-    slots = {name: f"_vk_slot_{place}_" for place, name in enumerate(meaning)}
-    text = spark_sql(
-        expression.node.transform(
-            lambda node: (
-                exp.column(exp.to_identifier(slots[flat_name(node)], quoted=True))
-                if isinstance(node, exp.Column)
-                else node
-            )
-        )
-    )
-    for name, slot in slots.items():
-        text = text.replace(quoted(slot), meaning[name])
-    return text

@@ -10,6 +10,9 @@ What `explain` shows is what Spark runs, under other names of tables. All summar
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from sqlglot import exp
+
+from viewkeeper.sql.evaluation import flat_name
 from viewkeeper.sql.expressions import Expression, qualified
 from viewkeeper.sql.syntax import spark_sql
 from viewkeeper.sql.type_families import MAX_PRECISION, Family, type_named
@@ -201,6 +204,23 @@ def _grouped_by(group: Expression) -> str:
 def sql_of(expression: Expression | str) -> str:
     """An expression, or a column by its flat name, with the columns as `alias.column`."""
     return spark_sql(qualified(expression) if isinstance(expression, str) else expression.node)
+
+
+def spelled_out(expression: Expression, meaning: Mapping[str, str]) -> str:
+    """An expression whose columns stand for something else, with the SQL of that in their places."""
+    slots = {name: f"_vk_slot_{place}_" for place, name in enumerate(meaning)}
+    text = spark_sql(
+        expression.node.transform(
+            lambda node: (
+                exp.column(exp.to_identifier(slots[flat_name(node)], quoted=True))
+                if isinstance(node, exp.Column)
+                else node
+            )
+        )
+    )
+    for name, slot in slots.items():
+        text = text.replace(quoted(slot), meaning[name])
+    return text
 
 
 def _sum(measure: Measure, value: str) -> str:
