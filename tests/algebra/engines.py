@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from viewkeeper.algebra.adaptive import Engines
+from viewkeeper.algebra.arrow import ArrowZSet
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.spark import SparkZSet
 from viewkeeper.sql.expressions import Expression
@@ -35,10 +36,13 @@ def expression(sql: str) -> Expression:
     return column.expression
 
 
+WITHOUT_SPARK: dict[str, Make] = {"memory": MemoryZSet, "arrow": ArrowZSet.of_rows}
+
+
 def constructors(spark: Any) -> dict[str, Make]:
     """From the name of an engine to what makes its Z-sets; the adaptive one keeps next to nothing in memory."""
     return {
-        "memory": MemoryZSet,
+        **WITHOUT_SPARK,
         "spark": lambda columns, weights=(): SparkZSet.of_rows(spark, columns, weights),
         "adaptive": Engines(lambda: spark, most_rows=1).zset,
     }

@@ -8,7 +8,7 @@ from engines import contents, expected, expression, jobs
 
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.algebra.memory import MemoryZSet
-from viewkeeper.algebra.spark import WEIGHT
+from viewkeeper.algebra.zset import WEIGHT
 from viewkeeper.errors import ExpressionError
 from viewkeeper.sql.expressions import Expression
 

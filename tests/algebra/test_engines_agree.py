@@ -1,7 +1,7 @@
 """Random sequences of operations give the same on every engine."""
 
 import pytest
-from engines import constructors, contents, expression
+from engines import WITHOUT_SPARK, constructors, contents, expression
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -78,6 +78,12 @@ def test_every_engine_agrees_with_the_one_in_memory(spark, engine, zsets, steps)
     assert run(make[engine], zsets, steps) == run(make["memory"], zsets, steps)
 
 
+@settings(max_examples=150)
+@given(zsets=st.lists(ZSETS, min_size=2, max_size=2), steps=STEPS)
+def test_the_engine_in_arrow_agrees_with_the_one_in_memory(zsets, steps):
+    assert run(WITHOUT_SPARK["arrow"], zsets, steps) == run(WITHOUT_SPARK["memory"], zsets, steps)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_every_engine_evaluates_random_views(spark, seed):
     random = seeded(seed)
@@ -86,4 +92,14 @@ def test_every_engine_evaluates_random_views(spark, seed):
     plan = JoinPlan(random_view(random, relations, self_join=seed % 3 == 0))
     make = constructors(spark)["spark"]
     full = {name: make(held.columns, held.weights()) for name, held in rows.items()}
+    assert contents(plan.evaluate(full)) == contents(plan.evaluate(rows))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_engine_in_arrow_evaluates_random_views(seed):
+    random = seeded(seed)
+    relations = random_relations(random, 2 + seed % 3, 1, keyless=seed % 2 == 0)
+    rows = {name: random_rows(random, relation) for name, relation in relations.items()}
+    plan = JoinPlan(random_view(random, relations, self_join=seed % 3 == 0))
+    full = {name: WITHOUT_SPARK["arrow"](held.columns, held.weights()) for name, held in rows.items()}
     assert contents(plan.evaluate(full)) == contents(plan.evaluate(rows))

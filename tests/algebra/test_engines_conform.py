@@ -5,7 +5,7 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import pytest
-from engines import constructors, contents, expected, expression
+from engines import WITHOUT_SPARK, constructors, contents, expected, expression
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algebra.memory import MemoryZSet
@@ -19,12 +19,14 @@ BERLIN = ZoneInfo("Europe/Berlin")
 NAN = float("nan")
 INFINITY = float("inf")
 
-ENGINES = ["memory", "spark", "adaptive"]
+ON_SPARK = [pytest.param(engine, marks=pytest.mark.xdist_group("spark")) for engine in ("spark", "adaptive")]
 
 
-@pytest.fixture(params=ENGINES)
-def make(request, spark):
-    return constructors(spark)[request.param]
+@pytest.fixture(params=[*WITHOUT_SPARK, *ON_SPARK])
+def make(request):
+    if request.param in WITHOUT_SPARK:
+        return WITHOUT_SPARK[request.param]
+    return constructors(request.getfixturevalue("spark"))[request.param]
 
 
 def zset(make, columns, rows):
@@ -117,7 +119,7 @@ def test_the_same_values_match_and_null_matches_null(make):
     check(found, *(((number,), -1 if number % 2 else 1) for number in range(len(FIRST))))
 
 
-@pytest.mark.parametrize("make", ["memory", "spark"], indirect=True)
+@pytest.mark.parametrize("make", [*WITHOUT_SPARK, ON_SPARK[0]], indirect=True)
 def test_the_same_values_join_and_null_joins_nothing(make):
     rows, others = weighted(make, FIRST, 2), weighted(make, LAST, 3).rename(tuple(f"m {name}" for name in COLUMNS))
     pairs = (NUMBER, f"m {NUMBER}")
@@ -321,7 +323,7 @@ def test_odd_names(make):
 
 def test_names_that_differ_in_case(make):
     columns = ("l.a", "l.A")
-    if make is MemoryZSet:
+    if make in WITHOUT_SPARK.values():
         check(make(columns, [((1, 2), 1)]).keep(("l.A",)), ((2,), 1))
         return
     with pytest.raises(DefinitionError, match=r"l\.a and l\.A"):

@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from engines import contents, expected, expression, jobs
 
-from viewkeeper.algebra.spark import WEIGHT, SparkZSet
+from viewkeeper.algebra.spark import SparkZSet
+from viewkeeper.algebra.zset import WEIGHT
 from viewkeeper.errors import DefinitionError, ExpressionError
 from viewkeeper.sql.expressions import Expression
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from viewkeeper.algebra.memory import MemoryZSet
-from viewkeeper.algebra.zset import On, Row
+from viewkeeper.algebra.zset import WEIGHT, On, Row
 from viewkeeper.errors import ExpressionError
 from viewkeeper.sql.expressions import Expression
 
@@ -42,7 +42,7 @@ class Engines:
 
     def of_frame(self, frame: "DataFrame") -> "AdaptiveZSet":
         """The rows of a DataFrame: each as often as its `_vk_weight` says, or once if it has no such column."""
-        from viewkeeper.algebra.spark import WEIGHT, SparkZSet
+        from viewkeeper.algebra.spark import SparkZSet
 
         return AdaptiveZSet(self, SparkZSet(frame) if WEIGHT in frame.columns else SparkZSet.of_frame(frame))
 

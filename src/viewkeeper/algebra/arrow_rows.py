@@ -31,18 +31,21 @@ _LOCAL_TIME = pa.timestamp("us")
 def arrow_table(columns: Sequence[str], weight: str, rows: Sequence[tuple[Row, int]]) -> pa.Table:
     """One column per name, and one more for the weights; types are what the values need."""
     values = zip(*(row for row, _ in rows), strict=True) if rows else ((),) * len(columns)
-    arrays = [_array(name, list(column)) for name, column in zip(columns, values, strict=True)]
+    arrays = [arrow_array(name, list(column)) for name, column in zip(columns, values, strict=True)]
     return pa.table([*arrays, pa.array([weight for _, weight in rows], pa.int64())], names=[*columns, weight])
 
 
 def weighted_rows(table: pa.Table) -> Iterator[tuple[Row, int]]:
     """The rows of a table whose last column is the weight."""
-    *columns, weights = (_values(name, column) for name, column in zip(table.column_names, table.columns, strict=True))
+    *columns, weights = (
+        python_values(name, column) for name, column in zip(table.column_names, table.columns, strict=True)
+    )
     rows: Iterable[Row] = zip(*columns, strict=True) if columns else ((),) * len(weights)
     return zip(rows, weights, strict=True)
 
 
-def _array(name: str, values: list[Any]) -> pa.Array:
+def arrow_array(name: str, values: list[Any]) -> pa.Array:
+    """Values of rows as a column, in the type that they need."""
     type_ = _arrow_type(name, values)
     if pa.types.is_decimal(type_):
         # Arrow counts the zeros that are written behind the point as digits.
@@ -95,7 +98,8 @@ def _digits(name: str, values: Iterable[int | Decimal]) -> pa.DataType:
     return pa.decimal128(max(whole + scale, 1), scale)
 
 
-def _values(name: str, column: pa.ChunkedArray) -> list[Any]:
+def python_values(name: str, column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column as rows hold them."""
     kind = column.type
     if pa.types.is_struct(kind) or pa.types.is_map(kind):
         raise ExpressionError(f"{name} is {kind}, which has no value in a row", "take its fields as columns")

@@ -104,7 +104,7 @@ class MemoryZSet:
     def select(self, conditions: tuple[Expression, ...]) -> "MemoryZSet":
         if not conditions:
             return self
-        holds = _compile_conditions(self.columns, conditions)
+        holds = compile_conditions(self.columns, conditions)
         assert holds is not None
         return MemoryZSet._adopt(self.columns, {row: weight for row, weight in self._rows.items() if holds(row)})
 
@@ -195,7 +195,8 @@ def _picker(columns: tuple[str, ...], wanted: tuple[str, ...]) -> Pick:
 
 
 @lru_cache(maxsize=4096)
-def _compile_conditions(columns: tuple[str, ...], conditions: tuple[Expression, ...]) -> Callable[[Row], bool] | None:
+def compile_conditions(columns: tuple[str, ...], conditions: tuple[Expression, ...]) -> Callable[[Row], bool] | None:
+    """Whether all of these are true for a row of these columns; None if there are none."""
     # What can fail comes last, as in the Spark engine: it sees only the rows that the other conditions leave.
     tests = [condition.compile(columns) for condition in sorted(conditions, key=lambda condition: condition.can_fail)]
     if not tests:
@@ -223,6 +224,6 @@ def _compile_join(
     return (
         _picker(left, tuple(column for column, _ in on)),
         _picker(right, tuple(column for _, column in on)),
-        _compile_conditions(both, where),
+        compile_conditions(both, where),
         _picker(both, keep),
     )

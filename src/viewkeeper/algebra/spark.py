@@ -31,17 +31,16 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import Column, DataFrame, SparkSession, functions
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType
-from sqlglot import exp
 
 from viewkeeper.algebra.arrow_rows import arrow_table, weighted_rows
+from viewkeeper.algebra.column_types import common_type, needs_cast
 from viewkeeper.algebra.memory import MemoryZSet
-from viewkeeper.algebra.zset import On, Row
+from viewkeeper.algebra.zset import WEIGHT, On, Row
 from viewkeeper.errors import DefinitionError, ExpressionError
 from viewkeeper.sql import type_families as types
 from viewkeeper.sql.expressions import Expression
-from viewkeeper.sql.type_families import Family, SqlType, parse_type, sql_type, widest
+from viewkeeper.sql.type_families import Family, SqlType, parse_type, sql_type
 
-WEIGHT = "_vk_weight"
 _LEFT, _RIGHT = "_vk_left", "_vk_right"
 
 
@@ -116,7 +115,7 @@ class SparkZSet:
         if self.columns != other.columns:
             raise ValueError(f"cannot add Z-sets over {self.columns} and {other.columns}")
         mine, theirs = _types(self.frame), _types(other.frame)
-        common = {name: _common_type(name, mine[name], name, theirs[name]).name for name in self.columns}
+        common = {name: common_type(name, mine[name], name, theirs[name]).name for name in self.columns}
         frame = self._cast(common).frame.unionAll(other._cast(common).frame)
         return SparkZSet._of(self.columns, frame, consolidated=False, positive=self.positive and other.positive)
 
@@ -229,7 +228,7 @@ class SparkZSet:
         """The same Z-set with columns of the named types; what is named '' stays as it is."""
         present = _types(self.frame)
         target = {name: _named_type(type) for name, type in names.items() if type}
-        casts = {name: type for name, type in target.items() if _needs_cast(name, present[name], type)}
+        casts = {name: type for name, type in target.items() if needs_cast(name, present[name], type)}
         if not casts:
             return self
         columns = (
@@ -302,7 +301,7 @@ def _equalities(left: SparkZSet, right: SparkZSet, on: On, *, null_safe: bool = 
     equal = []
     for one, other in on:
         column, its_partner = _col(one, _LEFT), _col(other, _RIGHT)
-        if _common_type(one, mine[one], other, theirs[other]).family is Family.NULL:
+        if common_type(one, mine[one], other, theirs[other]).family is Family.NULL:
             # Spark 4.3 finds no partner for a key of type void, whose NULL it cannot replace by a default.
             column, its_partner = column.cast("BOOLEAN"), its_partner.cast("BOOLEAN")
         equal.append(column.eqNullSafe(its_partner) if null_safe else column == its_partner)
@@ -319,28 +318,6 @@ def _named_type(name: str) -> SqlType:
 
 def _types(frame: DataFrame) -> dict[str, SqlType]:
     return {field.name: _named_type(field.dataType.simpleString()) for field in frame.schema.fields}
-
-
-def _common_type(name: str, type: SqlType, other_name: str, other: SqlType) -> SqlType:
-    """The type of values of either column; Spark would rather convert a STRING than say that it is no BIGINT."""
-    columns = exp.EQ(this=exp.column(name, quoted=True), expression=exp.column(other_name, quoted=True))
-    return widest((type, other), columns)
-
-
-def _needs_cast(name: str, present: SqlType, target: SqlType) -> bool:
-    if present == target or target.family in (Family.NULL, Family.UNKNOWN):
-        return False
-    if present.family is Family.NULL:
-        return True
-    if Family.OTHER in (present.family, target.family) or present.family is Family.UNKNOWN:
-        return False
-    if present.numeric and target.numeric:
-        exact = present.family is not Family.FLOATING and present.scale <= target.scale
-        if exact or target.family is Family.FLOATING:
-            return True
-    raise ExpressionError(
-        f"{name} is declared {target.name} and its values are {present.name}", "declare the type that the values have"
-    )
 
 
 # --- errors ---

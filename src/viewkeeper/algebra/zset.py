@@ -19,6 +19,8 @@ from viewkeeper.sql.expressions import Expression
 
 Row = tuple[Any, ...]
 On = tuple[tuple[str, str], ...]
+WEIGHT = "_vk_weight"
+"""the column of the weights, where an engine holds them beside the others"""
 
 
 class ZSet(Protocol):

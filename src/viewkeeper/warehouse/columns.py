@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.errors import BadDelta, DefinitionError
-from viewkeeper.sql.type_families import Family, SqlType, parse_type, sql_type
+from viewkeeper.sql.type_families import Family, SqlType, parse_type, sql_type, type_named
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -29,19 +29,6 @@ Columns = tuple[tuple[str, str], ...]
 
 # Delta refuses these in the name of a column.
 _FORBIDDEN = frozenset(" ,;{}()\n\t=")
-
-_PLAIN = {
-    "BOOLEAN": "bool",
-    "TINYINT": "int8",
-    "SMALLINT": "int16",
-    "INT": "int32",
-    "BIGINT": "int64",
-    "FLOAT": "float32",
-    "DOUBLE": "float64",
-    "STRING": "string",
-    "BINARY": "binary",
-    "DATE": "date32",
-}
 
 
 def checked_columns(
@@ -98,16 +85,9 @@ def _storable(view: str, column: str, type: str) -> SqlType:
 
 def arrow_type(type: str) -> Any:
     """The Arrow type of a Spark type."""
-    import pyarrow as pa
+    from viewkeeper.algebra import arrow_types
 
-    known = sql_type(parse_type(type))
-    if known.family is Family.DECIMAL:
-        return pa.decimal128(known.precision, known.scale)
-    if known.family is Family.TIMESTAMP:
-        return pa.timestamp("us", tz="UTC")
-    if known.family is Family.TIMESTAMP_NTZ:
-        return pa.timestamp("us")
-    return pa.type_for_alias(_PLAIN[known.name])
+    return arrow_types.arrow_type(type_named(type))
 
 
 @lru_cache(maxsize=1024)

@@ -1,0 +1,245 @@
+"""The Z-set engine in Arrow: a table with the columns of the Z-set, and a weight.
+
+    A + B  =  both tables, one below the other                  -A  =  the weights negated
+    A ⋈ B  =  pairs of places, then `take`; weights multiplied  π, σ  =  columns, places
+    consolidated A  =  the weights of equal rows added up, those of 0 left out
+
+As in Spark, a row may be there several times, and a deletion beside the row that it deletes. They are added up
+(`consolidate`) only where that shows: to look inside, for `distinct`, for the keys of `matching`, and before an
+expression that can fail on a row. Unlike Spark, nothing is put off: what an operation returns has been computed.
+
+Columns stay where they are. What is computed from them is computed in Python, by the functions of the in-memory engine,
+and over the columns that it mentions alone. It is the engine for changes and views of up to some million rows, whose
+joins move whole columns and whose expressions are few.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewkeeper.algebra.arrow_expressions import computed, true_places
+from viewkeeper.algebra.arrow_join import column_of, joined, shared_keys
+from viewkeeper.algebra.arrow_keys import added_up, found
+from viewkeeper.algebra.arrow_rows import arrow_table, weighted_rows
+from viewkeeper.algebra.arrow_types import as_held, as_named, in_one_type
+from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.algebra.zset import WEIGHT, On, Row
+from viewkeeper.errors import DefinitionError
+from viewkeeper.sql.expressions import Expression
+
+_ZERO, _ONE = pa.scalar(0, pa.int64()), pa.scalar(1, pa.int64())
+
+
+class ArrowZSet:
+    """A Z-set held in Arrow; see `zset.ZSet` for what the operations mean.
+
+    `table` has the columns of the Z-set in their order, and the weights last. `consolidated`: every row is there once,
+    with a weight that is not 0. `positive`: every weight is above 0.
+    """
+
+    __slots__ = ("_added_up", "columns", "consolidated", "positive", "table")
+
+    def __init__(self, columns: tuple[str, ...], table: pa.Table, *, consolidated: bool, positive: bool) -> None:
+        """Takes over a table with these columns, in types of `arrow_types.py`, and the weights last."""
+        if WEIGHT in columns:
+            raise DefinitionError(f"a column is called {WEIGHT}, which is the name of the weights", "rename it")
+        self.columns = columns
+        self.table = table
+        self.consolidated = consolidated
+        self.positive = positive
+        self._added_up: ArrowZSet | None = None
+
+    @classmethod
+    def of_table(cls, table: pa.Table, *, consolidated: bool = False, positive: bool = False) -> "ArrowZSet":
+        """Rows of a table, each as often as its `_vk_weight` says; once, if it has no such column.
+
+        What is promised about the rows is taken as true.
+        """
+        columns = tuple(name for name in table.column_names if name != WEIGHT)
+        held = [as_held(name, table[name]) for name in columns]
+        if WEIGHT not in table.column_names:
+            return cls._of(columns, held, pa.repeat(_ONE, table.num_rows), consolidated=consolidated, positive=True)
+        weights = table[WEIGHT].cast(pa.int64())
+        if weights.null_count:
+            raise ValueError(f"{weights.null_count} rows have no {WEIGHT}")
+        return cls._of(columns, held, weights, consolidated=consolidated, positive=positive)
+
+    @classmethod
+    def of_rows(
+        cls, columns: tuple[str, ...], weights: Iterable[tuple[Row, int]], types: Sequence[str] | None = None
+    ) -> "ArrowZSet":
+        """From rows of Python. A type is the name of a SQL type; where there is none the values decide."""
+        rows = list(MemoryZSet(columns, weights).weights())
+        table = arrow_table(columns, WEIGHT, rows)
+        held = [
+            as_named(name, column, type)
+            for name, column, type in zip(columns, table.columns[:-1], types or ("",) * len(columns), strict=True)
+        ]
+        positive = all(weight > 0 for _, weight in rows)
+        return cls._of(columns, held, table.columns[-1], consolidated=True, positive=positive)
+
+    @classmethod
+    def _of(
+        cls,
+        columns: tuple[str, ...],
+        held: Sequence[pa.ChunkedArray],
+        weights: pa.ChunkedArray | pa.Array,
+        *,
+        consolidated: bool,
+        positive: bool,
+    ) -> "ArrowZSet":
+        table = pa.table([*held, weights], names=[*columns, WEIGHT])
+        return cls(columns, table, consolidated=consolidated, positive=positive)
+
+    def like(self, columns: tuple[str, ...], weights: Iterable[tuple[Row, int]]) -> "ArrowZSet":
+        return ArrowZSet.of_rows(columns, weights)
+
+    def _like(self, table: pa.Table) -> "ArrowZSet":
+        """The same columns and promises over other rows."""
+        return ArrowZSet(self.columns, table, consolidated=self.consolidated, positive=self.positive)
+
+    def _column(self, name: str) -> pa.ChunkedArray:
+        return column_of(self.table, name)
+
+    @property
+    def _weights(self) -> pa.ChunkedArray:
+        return self.table.column(len(self.columns))
+
+    # --- a group under + ---
+
+    def __add__(self, other: "ArrowZSet") -> "ArrowZSet":
+        if self.columns != other.columns:
+            raise ValueError(f"cannot add Z-sets over {self.columns} and {other.columns}")
+        both = [
+            in_one_type(name, mine, name, theirs)
+            for name, mine, theirs in zip(self.columns, self.table.columns, other.table.columns, strict=False)
+        ] + [(self._weights, other._weights)]
+        held = [pa.chunked_array([*mine.chunks, *theirs.chunks], mine.type) for mine, theirs in both]
+        # Who adds nothing leaves a Z-set as consolidated as it was, but in a type that may find more rows equal.
+        same = not other.table.num_rows and [column.type for column in held] == self.table.schema.types
+        return ArrowZSet._of(
+            self.columns,
+            held[:-1],
+            held[-1],
+            consolidated=self.consolidated and same,
+            positive=self.positive and other.positive,
+        )
+
+    def __sub__(self, other: "ArrowZSet") -> "ArrowZSet":
+        return self + (-other)
+
+    def __neg__(self) -> "ArrowZSet":
+        negated = self.table.set_column(len(self.columns), WEIGHT, pc.negate(self._weights))
+        positive = not self.table.num_rows
+        return ArrowZSet(self.columns, negated, consolidated=self.consolidated, positive=positive)
+
+    # --- relational operations, linear in the weights ---
+
+    def join(self, other: "ArrowZSet", on: On, where: tuple[Expression, ...], keep: tuple[str, ...]) -> "ArrowZSet":
+        left, right = self, other
+        if _some_can_fail(where):
+            # Then every pair of rows is there, too.
+            left, right = self._without_cancelled(), other._without_cancelled()
+        whole = left.consolidated and right.consolidated and not set(left.columns) & set(right.columns)
+        return ArrowZSet(
+            keep,
+            joined(left.table, right.table, on, where, keep),
+            consolidated=whole and set(keep) >= {*left.columns, *right.columns},
+            positive=left.positive and right.positive,
+        )
+
+    def select(self, conditions: tuple[Expression, ...]) -> "ArrowZSet":
+        if not conditions:
+            return self
+        rows = self._without_cancelled() if _some_can_fail(conditions) else self
+        places = true_places(conditions, rows.columns, rows._column, rows.table.num_rows)
+        return rows._like(rows.table.take(places))
+
+    def project(self, output: tuple[tuple[str, Expression], ...]) -> "ArrowZSet":
+        rows = self._without_cancelled() if _some_can_fail(expression for _, expression in output) else self
+        held, same = [], set()
+        for name, expression in output:
+            column = computed(name, expression, rows.columns, rows._column, rows.table.num_rows)
+            source = expression.is_column
+            # Two numbers may become one DOUBLE; all other conversions keep apart what is not the same.
+            if source and (column.type == rows._column(source).type or not pa.types.is_floating(column.type)):
+                same.add(source)
+            held.append(column)
+        return ArrowZSet._of(
+            tuple(name for name, _ in output),
+            held,
+            rows._weights,
+            consolidated=rows.consolidated and same >= set(rows.columns),
+            positive=rows.positive,
+        )
+
+    def keep(self, columns: tuple[str, ...]) -> "ArrowZSet":
+        if columns == self.columns:
+            return self
+        consolidated = self.consolidated and set(columns) >= set(self.columns)
+        held = [self._column(name) for name in columns]
+        return ArrowZSet._of(columns, held, self._weights, consolidated=consolidated, positive=self.positive)
+
+    def rename(self, columns: tuple[str, ...]) -> "ArrowZSet":
+        if len(columns) != len(self.columns):
+            raise ValueError(f"cannot rename {self.columns} to {columns}")
+        table = self.table.rename_columns([*columns, WEIGHT])
+        return ArrowZSet(columns, table, consolidated=self.consolidated, positive=self.positive)
+
+    # --- not linear: set semantics, for the keyed algorithms ---
+
+    def distinct(self) -> "ArrowZSet":
+        rows = self.consolidate()
+        present = rows.table.filter(pc.greater(rows._weights, _ZERO))
+        once = present.set_column(len(self.columns), WEIGHT, pa.repeat(_ONE, present.num_rows))
+        return ArrowZSet(self.columns, once, consolidated=True, positive=True)
+
+    def matching(self, keys: "ArrowZSet", on: On) -> "ArrowZSet":
+        return self._by_keys(keys, on, matching=True)
+
+    def key_delete(self, keys: "ArrowZSet", on: On) -> "ArrowZSet":
+        return self._by_keys(keys, on, matching=False)
+
+    def _by_keys(self, keys: "ArrowZSet", on: On, *, matching: bool) -> "ArrowZSet":
+        if not on:
+            return self if keys.is_empty() is not matching else self._like(self.table.slice(0, 0))
+        wanted = keys._without_cancelled()
+        places = found(*shared_keys(self.table, wanted.table, on), matching=matching)
+        return self if len(places) == self.table.num_rows else self._like(self.table.take(places))
+
+    # --- adding up ---
+
+    def consolidate(self) -> "ArrowZSet":
+        """The same Z-set with every row once; who looks inside again finds it added up."""
+        if self.consolidated:
+            return self
+        if self._added_up is None:
+            rows = list(zip(self.columns, self.table.columns[:-1], strict=True))
+            places, sums = added_up(rows, self._weights)
+            held = [column.take(places) for _, column in rows]
+            positive = self.positive or not pc.any(pc.less(sums, _ZERO), min_count=0).as_py()
+            self._added_up = ArrowZSet._of(self.columns, held, sums, consolidated=True, positive=positive)
+        return self._added_up
+
+    def _without_cancelled(self) -> "ArrowZSet":
+        """The same Z-set, in which every row that occurs is there."""
+        return self if self.positive else self.consolidate()
+
+    # --- looking inside ---
+
+    def is_empty(self) -> bool:
+        return not self._without_cancelled().table.num_rows
+
+    def weights(self) -> Iterator[tuple[Row, int]]:
+        return weighted_rows(self.consolidate().table)
+
+    def size(self) -> int:
+        return int(self.consolidate().table.num_rows)
+
+    def __repr__(self) -> str:
+        return f"ArrowZSet({', '.join(self.columns)})"
+
+
+def _some_can_fail(expressions: Iterable[Expression]) -> bool:
+    return any(expression.can_fail for expression in expressions)
