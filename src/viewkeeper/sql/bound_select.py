@@ -5,6 +5,7 @@ The text may write `id`, `o.id` or `shop.orders.id`, may join by USING, and may 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from sqlglot import exp
 from sqlglot.errors import OptimizeError
@@ -17,10 +18,8 @@ from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.names import check_columns, refuse_reserved, spelling
 from viewkeeper.sql.syntax import ViewDialect, position, spark_sql
 from viewkeeper.sql.type_families import parse_type
+from viewkeeper.sql.using import columns_of_using, own_name, resolve_using
 from viewkeeper.sql.view import Operand
-
-# Marks, in the tree, what the user wrote and the optimizer did not add.
-_WRITTEN = "written"
 
 
 @dataclass(frozen=True)
@@ -33,13 +32,19 @@ class Item:
 
 @dataclass(frozen=True)
 class BoundSelect:
-    """`extra` are the trees that were bound along with the items."""
+    """`on` has the conjuncts of ON and USING, each join's own; `extra` are the trees that were bound with the items."""
 
     operands: tuple[Operand, ...]
-    conditions: tuple[Expression, ...]
+    on: tuple[tuple[Expression, ...], ...]
+    where: tuple[Expression, ...]
     crossings: tuple[tuple[int, int], ...]
     items: tuple[Item, ...]
     extra: tuple[exp.Expr, ...]
+
+    @property
+    def conditions(self) -> tuple[Expression, ...]:
+        """The conjuncts of ON, USING and WHERE, each once: for inner joins it does not matter where one stands."""
+        return tuple(dict.fromkeys([*chain.from_iterable(self.on), *self.where]))
 
 
 def bind_select(select: exp.Select, operands: tuple[Operand, ...], extra: Sequence[exp.Expr] = ()) -> BoundSelect:
@@ -57,7 +62,8 @@ def bind_select(select: exp.Select, operands: tuple[Operand, ...], extra: Sequen
     items = len(tree.expressions) - len(extra)
     return BoundSelect(
         operands,
-        _conditions(tree),
+        tuple(_conditions(join.args.get("on")) for join in tree.args.get("joins") or ()),
+        _conditions(where.this if (where := tree.args.get("where")) else None),
         crossings,
         _items(tree.expressions[:items], written),
         tuple(item.unalias() for item in tree.expressions[items:]),
@@ -90,8 +96,7 @@ def as_condition(node: exp.Expr, *, written: exp.Expr | None = None) -> Expressi
 
 def _qualified(select: exp.Select, operands: tuple[Operand, ...]) -> exp.Select:
     """The tree with every column qualified, typed and spelled as its relation declares it, and without * and USING."""
-    for node in select.find_all(exp.Coalesce):
-        node.meta[_WRITTEN] = True
+    using = columns_of_using(select)
     schema = MappingSchema(
         {
             f"r{operand.index}": {
@@ -107,27 +112,20 @@ def _qualified(select: exp.Select, operands: tuple[Operand, ...]) -> exp.Select:
         tree = qualify(select, schema=schema, dialect=ViewDialect, expand_alias_refs=False)
     except OptimizeError as error:
         raise DefinitionError(f"the names cannot be resolved: {error}", "qualify every column with an alias") from error
-    # A column of USING has become COALESCE(left, right). In an inner join that is the left one.
-    for node in list(tree.find_all(exp.Coalesce)):
-        if _WRITTEN not in node.meta:
-            node.replace(node.this)
+    assert isinstance(tree, exp.Select)
+    resolve_using(tree, operands, using)
     annotate_types(tree, schema=schema, dialect=ViewDialect)
     spelled = spelling(operands)
     for column in tree.find_all(exp.Column):
         identifier = exp.to_identifier(spelled[column.table, column.name], quoted=True)
         identifier.meta.update(column.this.meta)  # where it is in the text
         column.set("this", identifier)
-    assert isinstance(tree, exp.Select)
     return tree
 
 
-def _conditions(select: exp.Select) -> tuple[Expression, ...]:
-    """The conjuncts of ON, USING and WHERE, each once."""
-    clauses = [join.args.get("on") for join in select.args.get("joins") or ()]
-    if where := select.args.get("where"):
-        clauses.append(where.this)
-    nodes = [node for clause in clauses if clause is not None for node in _conjuncts(clause)]
-    return tuple(dict.fromkeys(as_condition(node) for node in nodes))
+def _conditions(clause: exp.Expr | None) -> tuple[Expression, ...]:
+    """The conjuncts of ON or WHERE, each once."""
+    return tuple(dict.fromkeys(as_condition(node) for node in _conjuncts(clause))) if clause is not None else ()
 
 
 def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
@@ -142,7 +140,7 @@ def _items(nodes: list[exp.Expr], written: dict[str, str]) -> tuple[Item, ...]:
     for item in nodes:
         node = item.unalias()
         name = item.alias_or_name
-        name = written.get(name) or (node.name if isinstance(node, exp.Column) else name)
+        name = written.get(name) or own_name(node) or name
         refuse_reserved(name, "the output column")
         if name.lower() in items:
             raise DefinitionError(

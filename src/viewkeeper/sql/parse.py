@@ -4,7 +4,7 @@
 
 The text is parsed (`syntax.py`, `definition.py`), everything outside select-project-join is refused (`refusals.py`),
 names are bound to relations and columns (`names.py`, `bound_select.py`), and what remains are operands, conditions and
-output columns. A definition that may aggregate is read by `parse_summary.py`.
+output columns. A definition that may aggregate, or be an outer join, is read by `parse_summary.py`.
 """
 
 from viewkeeper.errors import UnsupportedClause

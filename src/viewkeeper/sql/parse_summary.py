@@ -1,9 +1,10 @@
-"""From the SQL of a view to the form in which it is maintained: a join, a summary table, or a family of them.
+"""From the SQL of a view to the form in which it is maintained: a join, an outer join, a summary table, or a family.
 
     parse_definition("SELECT city, SUM(qty) AS n FROM shop.sales GROUP BY city", catalog)
 
 A SELECT aggregates if it has GROUP BY, HAVING, DISTINCT or an aggregate call; it is then split into its join and what
-is computed from that. GROUP BY with CUBE, ROLLUP or GROUPING SETS gives a family.
+is computed from that. GROUP BY with CUBE, ROLLUP or GROUPING SETS gives a family. One with LEFT, RIGHT or FULL JOIN is
+an outer join, and does not aggregate.
 """
 
 from sqlglot import exp
@@ -18,7 +19,9 @@ from viewkeeper.sql.family import family_of
 from viewkeeper.sql.grouped_scope import collect_aggregates
 from viewkeeper.sql.grouping import GroupBy, read_group_by, read_having
 from viewkeeper.sql.names import bind_tables, visible_columns
+from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse import joined_view, refuse_disconnected
+from viewkeeper.sql.parse_outer_join import has_outer_join, outer_join_view
 from viewkeeper.sql.refusals import refuse_unsupported
 from viewkeeper.sql.relation import Catalog
 from viewkeeper.sql.summary_table import AggregateQuery, summary_table
@@ -27,12 +30,16 @@ from viewkeeper.sql.syntax import not_too_deep, position
 from viewkeeper.sql.view import View
 
 
-def parse_definition(sql: str, catalog: Catalog, *, name: str | None = None) -> View | SummaryView | Family:
+def parse_definition(
+    sql: str, catalog: Catalog, *, name: str | None = None
+) -> View | SummaryView | Family | OuterJoinView:
     """What a text defines: a CREATE MATERIALIZED VIEW, or a SELECT, which is then called `name`."""
     with not_too_deep():
         definition = read_definition(sql, name)
         if isinstance(definition.query, exp.Select) and _aggregates(definition.query):
             return _summary(definition, catalog)
+        if has_outer_join(definition.query):
+            return outer_join_view(definition, catalog)
         return joined_view(definition, catalog)
 
 

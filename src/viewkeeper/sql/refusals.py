@@ -8,10 +8,13 @@ from sqlglot import exp
 
 from viewkeeper.errors import DefinitionError, UnsupportedClause
 from viewkeeper.sql.aggregate_calls import GROUPING, call_name, is_call
-from viewkeeper.sql.syntax import EXPECTED, position, spark_sql
+from viewkeeper.sql.join_refusals import refuse_join
+from viewkeeper.sql.syntax import EXPECTED, refusal, spark_sql
 
 _AGGREGATE = "a summary table aggregates, and this must be the join alone: leave the aggregate out"
 _ORDER = "a view is a bag of rows; put the order into the query that reads it"
+_NESTED = "write a JOIN b ON ... JOIN c ON ..., reordering them if need be, or make the inner join a view of its own"
+_PARENTHESES = "leave them out, reordering the joins if need be, or make the join inside them a view of its own"
 _SUBQUERY = "write its tables in FROM and its conditions in WHERE"
 
 # Clauses of SELECT, by sqlglot's name for them: as SQL names them, why not, and what instead.
@@ -44,21 +47,10 @@ _TABLE_CLAUSES: dict[str, tuple[str, str, str]] = {
     "pivots": _CLAUSES["pivots"],
     "version": ("VERSION or TIMESTAMP AS OF", "a view follows the present of its sources", "leave it out"),
     "when": ("AS OF", "a view follows the present of its sources", "leave it out"),
-    "joins": ("a join inside a join", "ON must follow the table that it joins", "write a JOIN b ON ... JOIN c ON ..."),
+    "joins": ("a join inside a join", "ON must follow the table that it joins", _NESTED),
     "laterals": _CLAUSES["laterals"],
 }
 _ALLOWED_IN_TABLE = frozenset({"this", "db", "catalog", "alias"})
-
-_OUTER = "keep the inner join as the view and add the missing rows when reading it"
-_JOINS: dict[str, tuple[str, str]] = {
-    "LEFT": ("a row without a partner comes and goes with the other side", _OUTER),
-    "RIGHT": ("a row without a partner comes and goes with the other side", _OUTER),
-    "FULL": ("a row without a partner comes and goes with the other side", _OUTER),
-    "SEMI": ("it asks whether a partner exists", "join on a key of the other table: at most one partner exists then"),
-    "ANTI": ("it asks whether no partner exists", "keep both tables in views and subtract when reading them"),
-    "NATURAL": ("a new column at a source would change its meaning", "name the columns: JOIN ... USING (column)"),
-}
-_ALLOWED_IN_JOIN = frozenset({"this", "on", "using", "kind"})
 
 # Functions whose value depends on more than their arguments.
 _NONDETERMINISTIC: tuple[type[exp.Expr], ...] = (
@@ -137,66 +129,51 @@ _DETERMINISTIC_NAMES = frozenset(
 _MOVING_DATES = frozenset({"now", "today", "tomorrow", "yesterday"})
 
 
-def refuse_unsupported(query: exp.Expr, *, aggregates: bool = False) -> exp.Select:
+def refuse_unsupported(query: exp.Expr, *, aggregates: bool = False, outer: bool = False) -> exp.Select:
     """The SELECT of a view, once nothing in it is outside what can be maintained.
 
-    With `aggregates` it may be one of a summary table; its calls are then looked at in `aggregate_refusals.py`.
+    With `aggregates` it may be one of a summary table; its calls are then looked at in `aggregate_refusals.py`. With
+    `outer` its joins may be outer joins.
     """
     if isinstance(query, exp.SetOperation):
         name = type(query).__name__.upper()
-        raise _refusal(name, "a view is one SELECT", "define one view per SELECT and combine them when reading", query)
+        raise refusal(name, "a view is one SELECT", "define one view per SELECT and combine them when reading", query)
     if isinstance(query, exp.Subquery):
-        raise _refusal("SELECT in parentheses", "a view is one SELECT", "leave the parentheses out", query)
+        raise refusal("SELECT in parentheses", "a view is one SELECT", "leave the parentheses out", query)
     if not isinstance(query, exp.Select):
         raise DefinitionError(f"{_beginning(query)} is not a SELECT", EXPECTED)
     query.set("hint", None)  # a hint says how to join, never what
     _refuse_clauses(query, _ALLOWED_IN_SUMMARY if aggregates else _ALLOWED_IN_SELECT)
-    _refuse_relations(query)
+    for join in query.args.get("joins") or ():
+        refuse_join(join, aggregates=aggregates, outer=outer)
+    _refuse_tables(query)
     for node in query.walk():
         if node is not query:
             _refuse_node(node, aggregates)
     return query
 
 
-def _refusal(clause: str, reason: str, hint: str, node: exp.Expr) -> UnsupportedClause:
-    return UnsupportedClause(f"{clause} is not supported in a view: {reason}{position(node)}", hint)
-
-
 def _refuse_clauses(select: exp.Select, allowed: frozenset[str]) -> None:
     for key, value in select.args.items():
         if value and key not in allowed:
             clause, reason, hint = _CLAUSES.get(key, (key.strip("_").upper(), "it has no meaning here", "leave it out"))
-            raise _refusal(clause, reason, hint, value if isinstance(value, exp.Expr) else select)
+            raise refusal(clause, reason, hint, value if isinstance(value, exp.Expr) else select)
     if select.args.get("from_") is None:
-        raise _refusal("SELECT without FROM", "a view reads at least one table", "add FROM source.table", select)
+        raise refusal("SELECT without FROM", "a view reads at least one table", "add FROM source.table", select)
 
 
-def _refuse_relations(select: exp.Select) -> None:
-    for join in select.args.get("joins") or ():
-        _refuse_join(join)
+def _refuse_tables(select: exp.Select) -> None:
     for table in (select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())):
         _refuse_table(table)
-
-
-def _refuse_join(join: exp.Join) -> None:
-    words = [word for word in (join.method, join.side, join.kind) if word]
-    for word in ("NATURAL", "SEMI", "ANTI", "LEFT", "RIGHT", "FULL"):
-        if word in words:
-            reason, hint = _JOINS[word]
-            raise _refusal(f"{' '.join(words)} JOIN", reason, hint, join)
-    extra = [key for key, value in join.args.items() if value and key not in _ALLOWED_IN_JOIN]
-    if extra or join.kind not in ("", "INNER", "CROSS"):
-        name = " ".join(words) or extra[0].upper()
-        raise _refusal(f"{name} JOIN", "views are inner joins", "write JOIN ... ON or CROSS JOIN", join)
 
 
 def _refuse_table(table: exp.Expr) -> None:
     if isinstance(table, exp.Subquery):
         if isinstance(table.this, exp.Table):
-            raise _refusal("FROM with parentheses", "joins are read from left to right", "leave them out", table)
-        raise _refusal("a subquery in FROM", "a view reads tables of sources", _SUBQUERY, table)
+            raise refusal("FROM with parentheses", "joins are read from left to right", _PARENTHESES, table)
+        raise refusal("a subquery in FROM", "a view reads tables of sources", _SUBQUERY, table)
     if not isinstance(table, exp.Table):
-        raise _refusal(
+        raise refusal(
             f"{type(table).__name__.upper()} in FROM",
             "it has no changes to propagate",
             "put the rows into a table",
@@ -204,40 +181,40 @@ def _refuse_table(table: exp.Expr) -> None:
         )
     if isinstance(table.this, exp.Func):
         name = table.this.name if isinstance(table.this, exp.Anonymous) else table.this.sql_name().lower()
-        raise _refusal(
+        raise refusal(
             f"the table function {name}", "it has no changes to propagate", "put its rows into a table", table
         )
     for key, value in table.args.items():
         if value and key not in _ALLOWED_IN_TABLE:
             fallback = (key.upper(), "it has no meaning here", "leave it out")
             clause, reason, hint = _TABLE_CLAUSES.get(key, fallback)
-            raise _refusal(clause, reason, hint, table)
+            raise refusal(clause, reason, hint, table)
     alias = table.args.get("alias")
     if alias is not None and alias.columns:
-        raise _refusal("a column list after an alias", "columns keep their names", "rename them in SELECT: AS", alias)
+        raise refusal("a column list after an alias", "columns keep their names", "rename them in SELECT: AS", alias)
     if alias is not None and not isinstance(alias.this, exp.Identifier):
-        raise _refusal(*_TABLE_CLAUSES["version"], table)
+        raise refusal(*_TABLE_CLAUSES["version"], table)
 
 
 def _refuse_node(node: exp.Expr, aggregates: bool) -> None:
     if isinstance(node, exp.Query):
         name = _subquery_name(node)
         instead = _SUBQUERY if name == "a subquery" else f"{_SUBQUERY}, where at most one row of them matches"
-        raise _refusal(name, "its rows can change without any row of this table", instead, node)
+        raise refusal(name, "its rows can change without any row of this table", instead, node)
     if isinstance(node, (exp.Window, exp.RowNumber)):
         _, reason, hint = _CLAUSES["windows"]
-        raise _refusal(f"a window function ({spark_sql(node)})", reason, hint, node)
+        raise refusal(f"a window function ({spark_sql(node)})", reason, hint, node)
     if is_call(node) or isinstance(node, GROUPING):
         if not aggregates:
-            raise _refusal(f"the aggregate {call_name(node)}", "the view keeps rows, not groups", _AGGREGATE, node)
+            raise refusal(f"the aggregate {call_name(node)}", "the view keeps rows, not groups", _AGGREGATE, node)
         return
     if isinstance(node, exp.Filter) and not is_call(node.this):
-        raise _refusal(
+        raise refusal(
             f"FILTER after {spark_sql(node.this)}", "that is no aggregate", "put the condition into WHERE", node
         )
     if isinstance(node, exp.UDTF):
         name = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__.upper()
-        raise _refusal(f"{name} in SELECT", "it makes several rows of one", "unnest the column at its source", node)
+        raise refusal(f"{name} in SELECT", "it makes several rows of one", "unnest the column at its source", node)
     if isinstance(node, _NONDETERMINISTIC):
         assert isinstance(node, exp.Func)
         raise _nondeterministic(f"the function {node.sql_name()}", node)
@@ -246,9 +223,9 @@ def _refuse_node(node: exp.Expr, aggregates: bool) -> None:
     if isinstance(node, exp.Anonymous):
         _refuse_function(node)
     if isinstance(node, (exp.Placeholder, exp.Parameter, exp.SessionParameter)):
-        raise _refusal(f"the parameter {spark_sql(node)}", "a view is fixed", "write the value itself", node)
+        raise refusal(f"the parameter {spark_sql(node)}", "a view is fixed", "write the value itself", node)
     if isinstance(node, exp.QueryTransform):
-        raise _refusal("TRANSFORM USING", "a script is outside the database", "transform when reading the view", node)
+        raise refusal("TRANSFORM USING", "a script is outside the database", "transform when reading the view", node)
 
 
 def _refuse_function(node: exp.Anonymous) -> None:
@@ -256,7 +233,7 @@ def _refuse_function(node: exp.Anonymous) -> None:
     if name in _NONDETERMINISTIC_NAMES:
         raise _nondeterministic(f"the function {name}", node)
     if name not in _DETERMINISTIC_NAMES:
-        raise _refusal(
+        raise refusal(
             f"the function {name}",
             "it is not known whether it gives the same value for the same row every time",
             "use a built-in function, or compute the value at the source",
@@ -265,7 +242,7 @@ def _refuse_function(node: exp.Anonymous) -> None:
 
 
 def _nondeterministic(name: str, node: exp.Expr) -> UnsupportedClause:
-    return _refusal(
+    return refusal(
         name,
         "its value changes without any change at a source",
         "compare with a literal, or apply the function when reading the view",

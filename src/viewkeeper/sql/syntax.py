@@ -69,6 +69,11 @@ def position(node: exp.Expr) -> str:
     return ""
 
 
+def refusal(clause: str, reason: str, hint: str, node: exp.Expr) -> UnsupportedClause:
+    """The error for a clause that no view has; `node` is where it stands."""
+    return UnsupportedClause(f"{clause} is not supported in a view: {reason}{position(node)}", hint)
+
+
 @contextmanager
 def not_too_deep() -> Iterator[None]:
     """Turns the recursion of a deep tree into an error for the user."""

@@ -8,6 +8,7 @@ An operand is one occurrence of a relation in FROM: a self-join has two operands
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Self
 
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.relation import Relation
@@ -46,9 +47,9 @@ class OutputColumn:
     expression: Expression
 
 
-@dataclass(frozen=True)
-class View:
-    """A view over its operands; `crossings` are the pairs of operands that the user joined by CROSS JOIN.
+@dataclass(frozen=True, kw_only=True)
+class OverOperands:
+    """What the view of an inner join and that of an outer join have in common.
 
     `properties` are those of TBLPROPERTIES, as they were written.
     """
@@ -56,9 +57,7 @@ class View:
     name: str
     sql: str
     operands: tuple[Operand, ...]
-    conditions: tuple[Expression, ...]
     output: tuple[OutputColumn, ...]
-    crossings: tuple[tuple[int, int], ...] = field(default=())
     properties: tuple[tuple[str, str], ...] = field(default=())
 
     def __post_init__(self) -> None:
@@ -104,7 +103,7 @@ class View:
         return tuple(name for name, relation in self.relations.items() if relation.key is None)
 
     @cached_property
-    def with_keys(self) -> "View":
+    def with_keys(self) -> Self:
         """The same view with the key of every operand as hidden columns: every row then has one derivation."""
         hidden = tuple(
             OutputColumn(hidden, Expression.column(column))
@@ -114,12 +113,20 @@ class View:
         return replace(self, output=self.output + hidden)
 
     @cached_property
-    def with_all_columns(self) -> "View":
+    def with_all_columns(self) -> Self:
         """The same join with every column of every operand as its output."""
         everything = tuple(
             OutputColumn(column, Expression.column(column)) for operand in self.operands for column in operand.columns
         )
         return replace(self, output=everything)
+
+
+@dataclass(frozen=True, kw_only=True)
+class View(OverOperands):
+    """An inner join of its operands; `crossings` are the pairs of operands that the user joined by CROSS JOIN."""
+
+    conditions: tuple[Expression, ...]
+    crossings: tuple[tuple[int, int], ...] = field(default=())
 
 
 def hidden_key(operand: Operand) -> tuple[str, ...]:

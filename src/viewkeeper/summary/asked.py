@@ -16,6 +16,7 @@ from viewkeeper.errors import DefinitionError, UnsupportedClause
 from viewkeeper.sql.aggregate_calls import has_call
 from viewkeeper.sql.grouping import read_group_by
 from viewkeeper.sql.names import bind_tables, visible_columns
+from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Catalog
 from viewkeeper.sql.summary_view import Family, SummaryView
@@ -75,7 +76,7 @@ class _Reader:
     def asked(self) -> Asked:
         order = [self._ordered(one) for one in self._outer["order"].expressions] if self._outer["order"] else []
         parsed = parse_definition(spark_sql(self._select), self._relations, name=QUERY)
-        if isinstance(parsed, View):
+        if isinstance(parsed, View | OuterJoinView):
             raise UnsupportedClause(
                 "it shows rows, and summaries have groups",
                 "create a view of these rows, and query that; or aggregate them",

@@ -19,11 +19,12 @@ from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.errors import DefinitionError, UnsupportedClause, UsageError, ViewkeeperError
 from viewkeeper.mediator.base_image import image_at
-from viewkeeper.mediator.choice import choose, promised
+from viewkeeper.mediator.choice import choose, promised, unmaintained
 from viewkeeper.mediator.group import GroupPlan, Recorder
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Position, Vector
+from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
@@ -175,6 +176,8 @@ class Keeper:
             view = parse_definition(sql, relations)
             if not sql.lstrip().lower().startswith("create"):
                 raise DefinitionError("the view has no name", "write CREATE MATERIALIZED VIEW name AS SELECT ...")
+            if isinstance(view, OuterJoinView):
+                raise unmaintained(view)
             if not isinstance(view, View):
                 return self.summaries.create(view, relations)
             how = self._how(view)

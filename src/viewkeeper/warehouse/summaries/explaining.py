@@ -8,7 +8,8 @@ a family     each of its tables
 import re
 from collections.abc import Iterable
 
-from viewkeeper.mediator.choice import promised
+from viewkeeper.mediator.choice import promised, unmaintained
+from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.refresh_mode import Refresh, RefreshMode
@@ -78,6 +79,8 @@ def _stored_join(overview: Overview, stored: Definition) -> Explanation:
 def _supposed(overview: Overview, sql: str) -> Explanation:
     parsed = parse_definition(sql, overview.relations)
     free_name(overview.catalog, parsed.name)
+    if isinstance(parsed, OuterJoinView):
+        raise unmaintained(parsed)
     if not isinstance(parsed, View):
         return _supposed_tables(overview, parsed)
     how = maintenance(parsed, overview.sources, None)
