@@ -219,6 +219,10 @@ REFUSED = {
         UnsupportedClause,
         "LEFT JOIN is not supported",
     ),
+    "SELECT qty, city FROM retail.pos p LEFT JOIN retail.stores s ON p.storeID = s.storeID": (
+        UnsupportedClause,
+        "it shows rows, and summaries have groups",
+    ),
     "SELECT COUNT(*) FROM retail.nothing": (UnknownName, "no source has a table retail.nothing"),
     "SELECT colour, COUNT(*) FROM retail.pos GROUP BY colour": (UnknownName, "no table in FROM has a column colour"),
     "SELECT DISTINCT itemID FROM retail.pos ORDER BY storeID": (
