@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from lakes import ORDER_TYPES, make_large_commit, make_small_commit
 from stored_content import Stored
 
 from viewkeeper.errors import StorageFailure
+from viewkeeper.warehouse.commit import side_by_side
 from viewkeeper.warehouse.compaction import CompactionPolicy
 from viewkeeper.warehouse.warehouse import Warehouse
 
@@ -219,3 +221,17 @@ def test_a_disk_that_is_really_full_at_every_page_of_a_commit(tmp_path: Path) ->
         assert str(tmp_path) in detail
         assert os.strerror(errno.ENOSPC) in detail
         assert "free some space" in hint
+
+
+def test_a_failure_is_raised_when_no_table_is_being_written_any_more() -> None:
+    ended = []
+
+    def write(table: int) -> None:
+        if table == 0:
+            raise OSError(errno.ENOSPC, "full")
+        threading.Event().wait(0.2)
+        ended.append(table)
+
+    with pytest.raises(OSError, match="full"):
+        side_by_side(write, range(4))
+    assert sorted(ended) == [1, 2, 3]

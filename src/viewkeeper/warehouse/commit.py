@@ -6,7 +6,7 @@ A failure before the record leaves the last commit; tables that are already ahea
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -358,7 +358,10 @@ def side_by_side(work: Callable[[_T], _U], tables: Sequence[_T]) -> list[_U]:
     """The work on each table, in order; on many at the same time. The first failure is raised when all have ended."""
     if len(tables) < MANY_TABLES:
         return [work(table) for table in tables]
-    return list(_threads().map(work, tables))
+    works = [_threads().submit(work, table) for table in tables]
+    # A failure leads to clearing up, and one still at work would write after that.
+    wait(works)
+    return [each.result() for each in works]
 
 
 @cache
