@@ -28,6 +28,9 @@ from viewkeeper.algebra.zset import WEIGHT, On, Row
 from viewkeeper.errors import DefinitionError
 from viewkeeper.sql.expressions import Expression
 
+MOST_CHUNKS = 64
+"""Each sum has the chunks of both operands; with more than these they are copied into one."""
+
 _ZERO, _ONE = pa.scalar(0, pa.int64()), pa.scalar(1, pa.int64())
 
 
@@ -99,6 +102,10 @@ class ArrowZSet:
         """The same columns and promises over other rows."""
         return ArrowZSet(self.columns, table, consolidated=self.consolidated, positive=self.positive)
 
+    def _at(self, places: pa.Array) -> "ArrowZSet":
+        """The rows at these places, each of which is named once."""
+        return self if len(places) == self.table.num_rows else self._like(self.table.take(places))
+
     def _column(self, name: str) -> pa.ChunkedArray:
         return column_of(self.table, name)
 
@@ -113,17 +120,19 @@ class ArrowZSet:
             raise ValueError(f"cannot add Z-sets over {self.columns} and {other.columns}")
         both = [
             in_one_type(name, mine, name, theirs)
-            for name, mine, theirs in zip(self.columns, self.table.columns, other.table.columns, strict=False)
-        ] + [(self._weights, other._weights)]
+            for name, mine, theirs in zip(self.table.column_names, self.table.columns, other.table.columns, strict=True)
+        ]
         held = [pa.chunked_array([*mine.chunks, *theirs.chunks], mine.type) for mine, theirs in both]
-        # Who adds nothing leaves a Z-set as consolidated as it was, but in a type that may find more rows equal.
-        same = not other.table.num_rows and [column.type for column in held] == self.table.schema.types
-        return ArrowZSet._of(
+        table = pa.table(held, names=self.table.column_names)
+        some = [zset for zset in (self, other) if zset.table.num_rows]
+        # Nothing that is added leaves the rows as they were, but in a type that may find more of them equal.
+        kinds = table.schema.types
+        same = len(some) <= 1 and all(zset.consolidated and zset.table.schema.types == kinds for zset in some)
+        return ArrowZSet(
             self.columns,
-            held[:-1],
-            held[-1],
-            consolidated=self.consolidated and same,
-            positive=self.positive and other.positive,
+            table.combine_chunks() if held[-1].num_chunks > MOST_CHUNKS else table,
+            consolidated=same,
+            positive=all(zset.positive for zset in some),
         )
 
     def __sub__(self, other: "ArrowZSet") -> "ArrowZSet":
@@ -154,16 +163,17 @@ class ArrowZSet:
             return self
         rows = self._without_cancelled() if _some_can_fail(conditions) else self
         places = true_places(conditions, rows.columns, rows._column, rows.table.num_rows)
-        return rows._like(rows.table.take(places))
+        return rows._at(places)
 
     def project(self, output: tuple[tuple[str, Expression], ...]) -> "ArrowZSet":
         rows = self._without_cancelled() if _some_can_fail(expression for _, expression in output) else self
+        types = dict(zip(rows.columns, rows.table.schema.types, strict=False))
         held, same = [], set()
         for name, expression in output:
             column = computed(name, expression, rows.columns, rows._column, rows.table.num_rows)
             source = expression.is_column
             # Two numbers may become one DOUBLE; all other conversions keep apart what is not the same.
-            if source and (column.type == rows._column(source).type or not pa.types.is_floating(column.type)):
+            if source in types and (column.type == types[source] or not pa.types.is_floating(column.type)):
                 same.add(source)
             held.append(column)
         return ArrowZSet._of(
@@ -206,7 +216,7 @@ class ArrowZSet:
             return self if keys.is_empty() is not matching else self._like(self.table.slice(0, 0))
         wanted = keys._without_cancelled()
         places = found(*shared_keys(self.table, wanted.table, on), matching=matching)
-        return self if len(places) == self.table.num_rows else self._like(self.table.take(places))
+        return self._at(places)
 
     # --- adding up ---
 

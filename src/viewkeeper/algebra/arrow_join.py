@@ -7,7 +7,6 @@ left one counts.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,11 +21,15 @@ from viewkeeper.sql.expressions import Expression
 MOST_PAIRS = 1 << 20
 """Of a join without a key, so many pairs are looked at at a time: a condition may leave few of very many."""
 
+_Places = tuple[pa.Array, pa.Array]
+"""of the rows on the left, and of their partners on the right"""
+
 
 def joined(left: pa.Table, right: pa.Table, on: On, where: tuple[Expression, ...], keep: tuple[str, ...]) -> pa.Table:
     """The kept columns of all pairs of rows that meet the conditions, with their weights."""
-    pairs = [arrow_keys.pairs(*shared_keys(left, right, on))] if on else _combinations(left.num_rows, right.num_rows)
-    return pa.concat_tables(_Pairs(left, right, *places).where(where).kept(keep) for places in pairs)
+    parts = [arrow_keys.pairs(*shared_keys(left, right, on))] if on else _combinations(left.num_rows, right.num_rows)
+    pairs = _Pairs(left, right)
+    return pa.concat_tables(pairs.kept(pairs.true_for(places, where), keep) for places in parts)
 
 
 def shared_keys(left: pa.Table, right: pa.Table, on: On) -> tuple[Keys, Keys]:
@@ -40,7 +43,7 @@ def column_of(table: pa.Table, name: str) -> pa.ChunkedArray:
     return table.column(table.column_names.index(name))
 
 
-def _combinations(rows: int, others: int) -> Iterator[tuple[pa.Array, pa.Array]]:
+def _combinations(rows: int, others: int) -> Iterator[_Places]:
     """Every row with every other one; one part at least, which may be empty."""
     width = pa.scalar(max(others, 1), pa.int64())
     for start in range(0, max(rows * others, 1), MOST_PAIRS):
@@ -49,27 +52,30 @@ def _combinations(rows: int, others: int) -> Iterator[tuple[pa.Array, pa.Array]]
         yield mine, pc.subtract(numbers, pc.multiply(mine, width))
 
 
-@dataclass(frozen=True)
 class _Pairs:
-    """Pairs of rows by their places."""
+    """The rows of two tables, and pairs of them by their places."""
 
-    left: pa.Table
-    right: pa.Table
-    mine: pa.Array
-    theirs: pa.Array
+    def __init__(self, left: pa.Table, right: pa.Table) -> None:
+        self._weights = left.columns[-1], right.columns[-1]
+        self._columns = {
+            name: (column, side)
+            for side, table in ((1, right), (0, left))
+            for name, column in zip(table.column_names[:-1], table.columns[:-1], strict=True)
+        }
 
-    def where(self, conditions: tuple[Expression, ...]) -> "_Pairs":
+    def true_for(self, places: _Places, conditions: tuple[Expression, ...]) -> _Places:
+        """Those of the pairs for which all conditions are true."""
         if not conditions:
-            return self
-        names = (*self.left.column_names[:-1], *self.right.column_names[:-1])
-        places = true_places(conditions, names, self._column, len(self.mine))
-        return _Pairs(self.left, self.right, self.mine.take(places), self.theirs.take(places))
+            return places
+        names = tuple(self._columns)
+        true = true_places(conditions, names, lambda name: self._column(name, places), len(places[0]))
+        return places[0].take(true), places[1].take(true)
 
-    def kept(self, columns: tuple[str, ...]) -> pa.Table:
-        weights = pc.multiply(self.left.columns[-1].take(self.mine), self.right.columns[-1].take(self.theirs))
-        return pa.table([*map(self._column, columns), weights], names=[*columns, WEIGHT])
+    def kept(self, places: _Places, columns: tuple[str, ...]) -> pa.Table:
+        """These columns of the pairs, and their weights."""
+        weights = pc.multiply(*(side.take(where) for side, where in zip(self._weights, places, strict=True)))
+        return pa.table([*(self._column(name, places) for name in columns), weights], names=[*columns, WEIGHT])
 
-    def _column(self, name: str) -> pa.ChunkedArray:
-        if name in self.left.column_names[:-1]:
-            return column_of(self.left, name).take(self.mine)
-        return column_of(self.right, name).take(self.theirs)
+    def _column(self, name: str, places: _Places) -> pa.ChunkedArray:
+        column, side = self._columns[name]
+        return column.take(places[side])
