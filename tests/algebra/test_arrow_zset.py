@@ -9,7 +9,7 @@ from engines import contents, expected, expression
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewkeeper.algebra import arrow, arrow_join
+from viewkeeper.algebra import arrow, arrow_join, arrow_keys
 from viewkeeper.algebra.arrow import ArrowZSet
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import WEIGHT
@@ -163,6 +163,19 @@ def test_a_long_sum_has_few_chunks():
         made += zset("a", ((number,), 1))
         assert made.table.column("a").num_chunks <= arrow.MOST_CHUNKS
     assert made.size() == 3 * arrow.MOST_CHUNKS
+
+
+FLOATS = st.sampled_from([None, NAN, 0.0, -0.0, 1.0, 2.0, 3.0, 4.0])
+SIGNED = st.lists(st.tuples(st.tuples(FLOATS, st.sampled_from(["a", "b"])), st.sampled_from([0, 1, -1])), max_size=12)
+
+
+@given(rows=SIGNED)
+def test_many_rows_add_up_as_few_do(rows):
+    table = pa.table({"f": pa.array([row[0] for row, _ in rows], pa.float64()), "s": [row[1] for row, _ in rows],
+                      WEIGHT: pa.array([weight for _, weight in rows], pa.int64())})  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrow_keys, "MANY_ROWS", 0)
+        assert contents(ArrowZSet.of_table(table)) == contents(MemoryZSet(("f", "s"), rows))
 
 
 def test_a_pair_of_rows_that_cancelled_out_is_not_evaluated():

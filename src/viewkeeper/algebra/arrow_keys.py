@@ -21,18 +21,21 @@ from viewkeeper.algebra.arrow_rows import python_values
 Keys = Sequence[tuple[str, pa.ChunkedArray]]
 """Columns with their names; where two sides are compared, each has the type of its partner."""
 
+MANY_ROWS = 10_000
+"""With fewer than these, a second look costs more than it saves."""
+
 # Whenever Arrow is given a value of Python, it tries to import a package that nobody installs: once is enough.
-TRUE, ZERO = pa.scalar(True), pa.scalar(0, pa.int64())
+_TRUE, _ZERO, _ONE = pa.scalar(True), pa.scalar(0, pa.int64()), pa.scalar(1, pa.int64())
 _NAN, _ZERO_POINT = pa.scalar(float("nan")), pa.scalar(0.0)
-_HERE, _THERE = "here", "there"
-NOWHERE = pa.array([], pa.int64())
+_HERE, _THERE, _WEIGHT = "here", "there", "weight"
+_NOWHERE = pa.array([], pa.int64())
 
 
 def pairs(left: Keys, right: Keys) -> tuple[pa.Array, pa.Array]:
     """The places of rows of both sides with equal keys, of which there is one at least."""
     empty = not len(left[0][1]) or not len(right[0][1])
     if empty or any(pa.types.is_null(column.type) for _, column in left):
-        return NOWHERE, NOWHERE
+        return _NOWHERE, _NOWHERE
     both = [_plain(one, other) for one, other in zip(left, right, strict=True)]
     here, there = _placed([one for one, _ in both], _HERE), _placed([other for _, other in both], _THERE)
     # Arrow makes its hash table of the second operand: let that be the smaller one.
@@ -44,7 +47,7 @@ def pairs(left: Keys, right: Keys) -> tuple[pa.Array, pa.Array]:
 def found(rows: Keys, keys: Keys, *, matching: bool) -> pa.Array:
     """The places of the rows that occur among the keys, or of those that do not; there is one column at least."""
     if not len(rows[0][1]) or not len(keys[0][1]):
-        return NOWHERE if matching else pa.arange(0, len(rows[0][1]))
+        return _NOWHERE if matching else pa.arange(0, len(rows[0][1]))
     mine, theirs = [], []
     for row, key in zip(rows, keys, strict=True):
         one, other = _plain(row, key)
@@ -71,11 +74,28 @@ def added_up(rows: Keys, weights: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
         total = pc.sum(weights, min_count=0)
         present = int(total.as_py() != 0)
         return pa.arange(0, present), pa.repeat(total, present)
-    keys = _placed([_plain(row)[0] for row in rows], _HERE)
-    groups = keys.append_column("weight", weights).group_by(_names(len(rows)))
-    summed = groups.aggregate([("weight", "sum"), (_HERE, "min")])
-    there = summed.filter(pc.not_equal(summed["weight_sum"], ZERO))
-    return there[f"{_HERE}_min"].combine_chunks(), there["weight_sum"].combine_chunks()
+    keys = _placed([_plain(row)[0] for row in rows], _HERE).append_column(_WEIGHT, weights)
+    sums = []
+    if len(rows) > 1 and keys.num_rows >= MANY_ROWS:
+        alone, keys = _told_apart(keys)
+        sums.append(alone)
+    summed = keys.group_by(_names(len(rows))).aggregate([(_WEIGHT, "sum"), (_HERE, "min")])
+    sums.append(summed.select([f"{_HERE}_min", f"{_WEIGHT}_sum"]).rename_columns([_HERE, _WEIGHT]))
+    there = pa.concat_tables(sums)
+    there = there.filter(pc.not_equal(there[_WEIGHT], _ZERO))
+    return there[_HERE].combine_chunks(), there[_WEIGHT].combine_chunks()
+
+
+def _told_apart(keys: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The places and weights of the rows that the first key tells from all others, and the other rows.
+
+    A column that comes first is often a key or nearly one. To group by it takes a fraction of what all columns take.
+    """
+    first = _names(1)
+    counted = keys.group_by(first).aggregate([(_HERE, "count"), (_HERE, "min")])
+    alone = counted.filter(pc.equal(counted[f"{_HERE}_count"], _ONE))[f"{_HERE}_min"].combine_chunks()
+    mark = pc.scatter(pa.repeat(_TRUE, len(alone)), alone, max_index=keys.num_rows - 1)
+    return keys.select([_HERE, _WEIGHT]).take(alone), keys.filter(pc.is_null(mark))
 
 
 def _names(count: int) -> list[str]:
@@ -111,5 +131,5 @@ def _some_value(*columns: pa.ChunkedArray) -> pa.Scalar | None:
     """Any value that is not NULL, if there is one."""
     for column in columns:
         if column.null_count < len(column):
-            return column[pc.index(pc.is_valid(column), TRUE).as_py()]
+            return column[pc.index(pc.is_valid(column), _TRUE).as_py()]
     return None
