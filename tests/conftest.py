@@ -20,6 +20,8 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
 
+# Before xdist looks at the groups.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # A JVM has one Spark context: whatever needs it runs in the same process.
     for item in items:
