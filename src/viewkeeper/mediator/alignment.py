@@ -13,7 +13,7 @@ without any news goes with the next one that has some, and is nothing if it chan
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,6 +103,17 @@ class Alignment:
                         for other in missing.keys() - {view}:
                             missing[other] |= new
         return counts
+
+
+def merged(changes: Sequence[GroupChange]) -> GroupChange:
+    """Several states as one: where the last of them is, with all their changes in order."""
+    deltas: dict[str, tuple[Any, ...]] = {}
+    vector: dict[str, Position] = {}
+    for change in changes:
+        vector |= change.vector
+        for view, some in change.deltas.items():
+            deltas[view] = (*deltas.get(view, ()), *some)
+    return GroupChange(vector, deltas, tuple(one for change in changes for one in change.transactions))
 
 
 def _places(delta: ViewDelta) -> set[Place]:

@@ -6,9 +6,9 @@ So a view over views is maintained as any other, by batched-sweep, over a source
 own group as they stand. Every state of the group gives it a state, and both are committed together.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from viewkeeper.algorithms.driver import Driver, Ticket
 from viewkeeper.algorithms.registry import Transactions, prepare
@@ -17,6 +17,22 @@ from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.mediator.maintained import BATCH
 from viewkeeper.messages import Change, Query, Transaction, ViewDelta, position
 from viewkeeper.sql.view import View
+
+
+class Follower(Protocol):
+    """A view that is computed from the changes of other views of its group."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def reads(self) -> Collection[str]:
+        """The views that it follows."""
+        ...
+
+    def follow(self, changes: Sequence[GroupChange]) -> list[GroupChange]:
+        """New states of the group, with the changes of this view added to them."""
+        ...
 
 
 class DerivedView:
@@ -40,8 +56,15 @@ class DerivedView:
             read_view=lambda: None,
         )
 
+    @property
+    def name(self) -> str:
+        return self.view.name
+
+    @property
+    def reads(self) -> Collection[str]:
+        return self.view.relations
+
     def follow(self, changes: Sequence[GroupChange]) -> list[GroupChange]:
-        """New states of the group, with the changes of this view added to them."""
         for change in changes:
             self._states += 1
             self._driver.deliver(Transaction(self._source, position(self._states), self._rows(change)))

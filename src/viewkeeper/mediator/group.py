@@ -19,9 +19,9 @@ from typing import Any, Protocol
 from viewkeeper.algorithms.update_queue import MakeZSet
 from viewkeeper.clock import monotonic
 from viewkeeper.errors import PositionLost, ProtocolError, SourceError, ViewkeeperError
-from viewkeeper.mediator.alignment import Alignment, GroupChange, Place
+from viewkeeper.mediator.alignment import Alignment, GroupChange, Place, merged
 from viewkeeper.mediator.channel import Channel, Learn
-from viewkeeper.mediator.derived import DerivedView
+from viewkeeper.mediator.derived import DerivedView, Follower
 from viewkeeper.mediator.feed import Event, Feed
 from viewkeeper.mediator.known_rows import MOST_KNOWN, KnownRows, KnownTable
 from viewkeeper.mediator.maintained import MaintainedView, Maintenance
@@ -74,8 +74,12 @@ class GroupPlan:
     name: str
     views: tuple[Maintenance, ...]
     vector: Vector
+    followers: tuple[Follower, ...] = ()
+    """views that are maintained from the changes of others by what is stored for them"""
     derived: tuple[View, ...] = ()
     """views over views of the group, each behind those that it reads"""
+    one_state: bool = False
+    """whether all that there is to commit becomes one state"""
     states_per_commit: int | None = None
     """how many states a commit holds at most; None: as many as there are"""
     most_behind_answers: int = MOST_BEHIND_ANSWERS
@@ -139,9 +143,10 @@ class Group:
         self._progress = _Progress(dict(self.vector), {}, idle=False)
         self._runs: dict[str, object] = {}
         self.views = {how.view.name: self._maintained(how) for how in plan.views}
-        self._derived = {
-            view.name: DerivedView(view, make_zset=make_zset, read=self._committed) for view in plan.derived
-        }
+        self._one_state = plan.one_state
+        self._followers: dict[str, Follower] = {one.name: one for one in plan.followers}
+        for view in plan.derived:
+            self._followers[view.name] = DerivedView(view, make_zset=make_zset, read=self._committed)
 
     def _maintained(self, how: Maintenance) -> MaintainedView:
         name = how.view.name
@@ -241,7 +246,7 @@ class Group:
         traffic = [channel.traffic for channel in tuple(self.channels.values())]
         return GroupReport(
             self.name,
-            tuple(name for name in (*self.views, *self._derived) if not name.startswith(OWN)),
+            tuple(name for name in (*self.views, *self._followers) if not name.startswith(OWN)),
             dict(self.vector),
             self.states,
             self.commits,
@@ -296,12 +301,12 @@ class Group:
                 self._halt(view, error.detail)
 
     def _halt(self, view: str, reason: str) -> None:
-        if self._derived.pop(view, None) is None:
+        if self._followers.pop(view, None) is None:
             del self.views[view], self._runs[view]
             self._alignment.leave(view)
         self._store.halt(self.name, view, reason)
         self.halted[view] = reason
-        for over in [name for name, derived in self._derived.items() if view in derived.view.relations]:
+        for over in [name for name, follower in self._followers.items() if view in follower.reads]:
             self._halt(over, f"it reads {view}, which is halted: {reason}")
 
     def _source_failed(self, source: str, error: ViewkeeperError) -> None:
@@ -415,12 +420,14 @@ class Group:
         changes = self._alignment.changes()
         if not changes:
             return False
-        for name, derived in tuple(self._derived.items()):
-            if name not in self._derived:
+        if self._one_state:
+            changes = [merged(changes)]
+        for name, follower in tuple(self._followers.items()):
+            if name not in self._followers:
                 # It reads one that was halted just now.
                 continue
             try:
-                changes = derived.follow(changes)
+                changes = follower.follow(changes)
             except ViewkeeperError as error:
                 self._halt(name, error.detail)
         size = self._states_per_commit or len(changes)

@@ -29,7 +29,12 @@ class MatOutView:
             for join in tree.joins
         ]
         self.structures = tuple(
-            Structure(f"outer {layout.join.number}", layout.joined, (layout.join.left_on, layout.join.right_on))
+            Structure(
+                f"outer {layout.join.number}",
+                layout.joined,
+                layout.join.ids,
+                (layout.join.left_on, layout.join.right_on),
+            )
             for layout in self.layouts
         )
         self.read_from = f"outer {tree.last.number}"

@@ -52,9 +52,9 @@ def structures_of(layout: PartsLayout) -> tuple[Structure, ...]:
     """The three tables of one join."""
     join = layout.join
     return (
-        Structure(f"joined {join.number}", layout.joined, (join.left_on,)),
-        Structure(f"left {join.number}", layout.left, (join.left_on,)),
-        Structure(f"right {join.number}", layout.right, (join.right_on,)),
+        Structure(f"joined {join.number}", layout.joined, join.ids, (join.left_on,)),
+        Structure(f"left {join.number}", layout.left, join.left.ids, (join.left_on,)),
+        Structure(f"right {join.number}", layout.right, join.right.ids, (join.right_on,)),
     )
 
 

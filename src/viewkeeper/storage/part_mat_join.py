@@ -12,7 +12,7 @@ from viewkeeper.storage.copies import of_pointers
 from viewkeeper.storage.join_tree import Columns, JoinTree, TwoWayJoin
 from viewkeeper.storage.mat_view import stored_parts, structures_of
 from viewkeeper.storage.parts import PartsLayout, refresh_parts
-from viewkeeper.storage.storage import copy_of
+from viewkeeper.storage.storage import copies_of
 from viewkeeper.storage.tables import Changes, Tables, Z
 
 
@@ -22,7 +22,7 @@ class PartMatJoin:
     def __init__(self, tree: JoinTree) -> None:
         self.tree = tree
         self.layouts = [_layout(join) for join in tree.joins]
-        copies = tuple(copy_of(leaf, number) for number, leaf in enumerate(tree.leaves))
+        copies = copies_of(tree)
         self.structures = (*(one for layout in self.layouts for one in structures_of(layout)), *copies)
         self.read_from = f"joined {tree.last.number}"
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Generic
 
 from viewkeeper.storage.copies import of_pointers
-from viewkeeper.storage.join_tree import Columns, JoinTree
+from viewkeeper.storage.join_tree import Columns, JoinTree, Side
 from viewkeeper.storage.pairs import OperandRows, dereferenced, refresh_pairs
-from viewkeeper.storage.storage import copy_of
+from viewkeeper.storage.storage import copies_of, pairs_of
 from viewkeeper.storage.tables import Changes, Structure, Tables, Z
 
 
@@ -22,13 +22,13 @@ class PartMatOp:
 
     def __init__(self, tree: JoinTree) -> None:
         self.tree = tree
-        copies = tuple(copy_of(leaf, number) for number, leaf in enumerate(tree.leaves))
-        dense = [Structure("operand 0", tree.joins[0].left.pointers, (tree.joins[0].left_on,))]
+        copies = copies_of(tree)
+        dense = [_dense("operand 0", tree.joins[0].left, tree.joins[0].left_on)]
         for join in tree.joins:
-            dense.append(Structure(f"operand {join.number}", join.right.pointers, (join.right_on,)))
+            dense.append(_dense(f"operand {join.number}", join.right, join.right_on))
             if join.number > 1:
-                dense.append(Structure(f"left {join.number}", join.left.pointers, (join.left_on,)))
-        pairs = (Structure(f"pairs {join.number}", join.ids, (join.left.ids, join.right.ids)) for join in tree.joins)
+                dense.append(_dense(f"left {join.number}", join.left, join.left_on))
+        pairs = (pairs_of(join) for join in tree.joins)
         self.structures = (*pairs, *dense, *copies)
         self.read_from = f"pairs {tree.last.number}"
 
@@ -54,6 +54,10 @@ class PartMatOp:
 
     def rows_of_leaf(self, tables: Tables[Z], leaf: int, columns: Columns, keys: Z) -> Z:
         return tables.matching(f"copy {leaf}", columns, keys)
+
+
+def _dense(name: str, side: Side, on: Columns) -> Structure:
+    return Structure(name, side.pointers, side.ids, (on,))
 
 
 def _left(number: int) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from viewkeeper.storage.change_sets import able_to_join, both_ways, deleted, inserted
-from viewkeeper.storage.join_tree import Columns, JoinTree, Leaf, TwoWayJoin
+from viewkeeper.storage.join_tree import Columns, JoinTree, TwoWayJoin
 from viewkeeper.storage.tables import Changes, Structure, Tables, Z
 
 
@@ -42,6 +42,15 @@ def all_keys(changes: Z, columns: Columns) -> Z:
     return both_ways(inserted(changes).keep(columns), deleted(changes).keep(columns))
 
 
-def copy_of(leaf: Leaf, number: int) -> Structure:
-    """An operand as it is at the source, as far as it is needed."""
-    return Structure(f"copy {number}", leaf.columns, (leaf.ids,))
+def copies_of(tree: JoinTree, *, looked_up: bool = False) -> tuple[Structure, ...]:
+    """The operands as they are at the sources, as far as they are needed; looked up to find partners, or only by id."""
+    on = (tree.joins[0].left_on, *(join.right_on for join in tree.joins))
+    return tuple(
+        Structure(f"copy {number}", leaf.columns, leaf.ids, (on[number], leaf.ids) if looked_up else (leaf.ids,))
+        for number, leaf in enumerate(tree.leaves)
+    )
+
+
+def pairs_of(join: TwoWayJoin) -> Structure:
+    """The ids of the rows that each row of a join is made of."""
+    return Structure(f"pairs {join.number}", join.ids, join.ids, (join.left.ids, join.right.ids))

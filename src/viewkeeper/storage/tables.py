@@ -22,6 +22,8 @@ class Structure:
 
     name: str
     columns: Columns
+    ids: Columns
+    """what tells its rows apart"""
     by: tuple[Columns, ...]
     """how it is looked up, the most frequent first: rows that are equal there are best stored side by side"""
 
@@ -29,9 +31,11 @@ class Structure:
 class Tables(Protocol[Z]):
     """What a refresh reads."""
 
-    def matching(self, table: str, columns: Columns, keys: Z) -> Z:
-        """The rows of a table whose `columns` are those of some row of `keys`, which has these columns, renamed or
-        not, in the same order."""
+    def matching(self, table: str, columns: Columns, keys: Z, wanted: Columns | None = None) -> Z:
+        """The rows of a table whose `columns` are those of some row of `keys`, which has as many, in this order.
+
+        Of the rows, the columns that are wanted, ids among them; by default all.
+        """
         ...
 
 
@@ -46,10 +50,10 @@ class After(Generic[Z]):
     before: Tables[Z]
     changes: Mapping[str, Z]
 
-    def matching(self, table: str, columns: Columns, keys: Z) -> Z:
-        rows = self.before.matching(table, columns, keys)
+    def matching(self, table: str, columns: Columns, keys: Z, wanted: Columns | None = None) -> Z:
+        rows = self.before.matching(table, columns, keys, wanted)
         change = self.changes.get(table)
-        return rows if change is None else rows + matching(change, columns, keys)
+        return rows if change is None else rows + matching(change, columns, keys).keep(rows.columns)
 
 
 class HeldTables(Generic[Z]):
@@ -58,8 +62,9 @@ class HeldTables(Generic[Z]):
     def __init__(self, held: Mapping[str, Z]) -> None:
         self.held = dict(held)
 
-    def matching(self, table: str, columns: Columns, keys: Z) -> Z:
-        return matching(self.held[table], columns, keys)
+    def matching(self, table: str, columns: Columns, keys: Z, wanted: Columns | None = None) -> Z:
+        rows = matching(self.held[table], columns, keys)
+        return rows if wanted is None else rows.keep(wanted)
 
     def apply(self, changes: Mapping[str, Z]) -> None:
         """Go to the next state."""

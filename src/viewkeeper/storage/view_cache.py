@@ -13,8 +13,8 @@ from typing import Generic
 from viewkeeper.storage.copies import of_pointers
 from viewkeeper.storage.join_tree import Columns, JoinTree, Side
 from viewkeeper.storage.pairs import OperandRows, dereferenced, refresh_pairs, with_columns_of
-from viewkeeper.storage.storage import copy_of
-from viewkeeper.storage.tables import Changes, Structure, Tables, Z, matching
+from viewkeeper.storage.storage import copies_of, pairs_of
+from viewkeeper.storage.tables import Changes, Tables, Z, matching
 
 
 class ViewCache:
@@ -22,8 +22,8 @@ class ViewCache:
 
     def __init__(self, tree: JoinTree) -> None:
         self.tree = tree
-        copies = tuple(copy_of(leaf, number) for number, leaf in enumerate(tree.leaves))
-        self.structures = (*(_pairs(join.number, join.left.ids, join.right.ids) for join in tree.joins), *copies)
+        copies = copies_of(tree, looked_up=True)
+        self.structures = (*(pairs_of(join) for join in tree.joins), *copies)
         self.read_from = f"pairs {tree.last.number}"
 
     def refresh(self, tables: Tables[Z], leaves: Mapping[int, Z]) -> Changes[Z]:
@@ -55,10 +55,6 @@ class ViewCache:
         return CachedJoin(self.tree, tables, number - 1, join.left), right
 
 
-def _pairs(number: int, left: Columns, right: Columns) -> Structure:
-    return Structure(f"pairs {number}", left + right, (left, right))
-
-
 @dataclass(frozen=True)
 class CopiedLeaf(Generic[Z]):
     """An operand of the view, in its copy."""
@@ -68,7 +64,7 @@ class CopiedLeaf(Generic[Z]):
     side: Side
 
     def matching(self, columns: Columns, keys: Z) -> Z:
-        return self.tables.matching(f"copy {self.number}", columns, keys).keep(self.side.pointers)
+        return self.tables.matching(f"copy {self.number}", columns, keys, self.side.pointers)
 
 
 @dataclass(frozen=True)
@@ -90,11 +86,12 @@ class CachedJoin(Generic[Z]):
             f"copy {first}",
             tuple(columns[place] for place in of_first),
             keys.keep(tuple(keys.columns[place] for place in of_first)),
+            leaves[first].ids,
         )
-        found = self.tables.matching(f"pairs {self.number}", leaves[first].ids, rows.keep(leaves[first].ids))
+        found = self.tables.matching(f"pairs {self.number}", leaves[first].ids, rows)
         for number, leaf in enumerate(leaves):
             wanted = leaf.ids + tuple(c for c in self.side.pointers if c in leaf.columns and c not in leaf.ids)
             if wanted != leaf.ids:
-                more = self.tables.matching(f"copy {number}", leaf.ids, found.keep(leaf.ids)).keep(wanted)
+                more = self.tables.matching(f"copy {number}", leaf.ids, found.keep(leaf.ids), wanted)
                 found = with_columns_of(found, more, leaf.ids)
         return matching(found.keep(self.side.pointers), columns, keys)

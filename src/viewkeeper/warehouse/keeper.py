@@ -19,15 +19,15 @@ from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.errors import DefinitionError, UnsupportedClause, UsageError, ViewkeeperError
 from viewkeeper.mediator.base_image import image_at
-from viewkeeper.mediator.choice import choose, promised, unmaintained
+from viewkeeper.mediator.choice import choose, promised
 from viewkeeper.mediator.group import GroupPlan, Recorder
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Position, Vector
-from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.audits import Audit, audited
@@ -39,6 +39,12 @@ from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.known_relations import refuse_summaries, relations_of
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.parquet_files import STAGING
+from viewkeeper.warehouse.self_maintained.choosing import storage_for
+from viewkeeper.warehouse.self_maintained.creating import create as create_self_maintained
+from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews
+from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
+from viewkeeper.warehouse.self_maintained.mending import audit as audit_self_maintained
+from viewkeeper.warehouse.self_maintained.mending import reload as reload_self_maintained
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.stored_states import StoredStates
 from viewkeeper.warehouse.summaries.keeping import Summaries
@@ -78,7 +84,9 @@ class Keeper:
         self.engines = engines
         self._halts = Halts(files.store)
         self.summaries = Summaries(self)
-        self._store = StoredStates(files, commit, engines, self.summaries)
+        self.self_maintained = SelfMaintainedViews(self)
+        self._store = StoredStates(files, commit, engines, self.summaries, self.self_maintained)
+        self._recorded = False
         self._busy = threading.Lock()
 
     # --- what is kept ---
@@ -137,7 +145,8 @@ class Keeper:
                     "leave it out, or set it at those",
                 )
         for name in view.relations:
-            if SQL not in self.writer.catalog[name].properties:
+            properties = self.writer.catalog[name].properties
+            if SQL not in properties and SELF_MAINTAINED not in properties:
                 raise UnsupportedClause(
                     f"{name} is maintained by commits of its own, and only a summary can follow those",
                     "aggregate it: SELECT ... GROUP BY ...; or keep the join of the views outside",
@@ -155,16 +164,24 @@ class Keeper:
             elif name not in halted:
                 views.setdefault(view.group, []).append(view.how)
         record = self.writer.last
+        read = {name for one in self.kept().values() for name in one.reads}
+        read |= {view for lattice in self.summaries.lattices().values() for view in lattice.inputs}
         return [
             GroupPlan(
                 group,
                 tuple(of_group),
                 record.groups[group].vector,
+                tuple(self.self_maintained.followers(group, lambda view: self._recorded or view in read)),
                 tuple(derived.get(group, ())),
+                self.self_maintained.one_state(group),
                 1 if self.summaries.one_by_one(group) else None,
             )
             for group, of_group in views.items()
         ]
+
+    def _reading(self, view: str) -> list[str]:
+        """The summaries and the views that are over a view."""
+        return sorted({*self.summaries.over(view), *(name for name, one in self.kept().items() if view in one.reads)})
 
     # --- creating and dropping ---
 
@@ -176,10 +193,11 @@ class Keeper:
             view = parse_definition(sql, relations)
             if not sql.lstrip().lower().startswith("create"):
                 raise DefinitionError("the view has no name", "write CREATE MATERIALIZED VIEW name AS SELECT ...")
-            if isinstance(view, OuterJoinView):
-                raise unmaintained(view)
-            if not isinstance(view, View):
+            if isinstance(view, SummaryView | Family):
                 return self.summaries.create(view, relations)
+            if (storage := storage_for(self, view)) is not None:
+                return create_self_maintained(self.self_maintained, view, storage, relations)
+            assert isinstance(view, View)
             how = self._how(view)
             group = self._group_for(view, how)
             there = self.writer.last.groups.get(group)
@@ -228,7 +246,7 @@ class Keeper:
         """The group that the view asks for; else one that shares a source and is maintained alike; else a new one."""
         kept = self.kept()
         if VIEWS in view.sources:
-            groups = {kept[name].group for name in view.relations}
+            groups = {self.group_of(name) for name in view.relations}
             if len(groups) > 1:
                 raise UnsupportedClause(
                     f"the views that {view.name} reads are in the groups {', '.join(sorted(groups))}, with states of "
@@ -262,12 +280,13 @@ class Keeper:
                 self.summaries.drop(name)
                 return
             definition = find(self.writer.catalog, name)
-            if over := sorted(self.summaries.over(name)):
-                raise UsageError(f"view {name} is read by {', '.join(over)}", "drop those first")
-            if over := sorted(other for other, one in self.kept().items() if name in one.reads):
+            if over := self._reading(name):
                 raise UsageError(f"view {name} is read by {', '.join(over)}", "drop those first")
             with self.new_commit() as commit:
-                commit.drop(name)
+                if SELF_MAINTAINED in definition.properties:
+                    self.self_maintained.drop(commit, definition)
+                else:
+                    commit.drop(name)
             self._halts.remove(definition.folder)
 
     def remove_source(self, name: str, *, force: bool = False) -> list[str]:
@@ -360,7 +379,9 @@ class Keeper:
             plans = [
                 replace(plan, states_per_commit=plan.states_per_commit or states_per_commit) for plan in self._plans()
             ]
-            with self._mediating(plans, recorder(plans)) as mediator:
+            recording = recorder(plans)
+            self._recorded = recording is not None
+            with self._mediating(plans, recording) as mediator:
                 yield mediator
 
     def _mediating(self, plans: list[GroupPlan], recorder: Recorder | None = None) -> Mediator:
@@ -411,6 +432,8 @@ class Keeper:
         with self._alone():
             if self.summaries.members(name):
                 return self._audit_summary(name)
+            if name in self.self_maintained.views():
+                return audit_self_maintained(self.self_maintained, name)
             view = self._find(name)
             group = self.writer.last.groups[view.group]
             with self._content(view.how, group.vector, shown=True) as (expected, _):
@@ -439,6 +462,9 @@ class Keeper:
             definition = find(self.writer.catalog, name)
             for source in definition.properties.get(SOURCES, ()):
                 self.sources.refresh(source)
+            if SELF_MAINTAINED in definition.properties:
+                reload_self_maintained(self.self_maintained, definition)
+                return
             view = self._find(name)
             self._bring_others_up(name, view.group)
             vector = self._vector_of_others(name, view.group)

@@ -29,7 +29,7 @@ def read_table(
     path = store.path(f"{folder}/{file.name}")
     try:
         # Not pyarrow's `read_table`: it would take parts of the path for partition columns.
-        return pq.ParquetFile(path).read(columns=columns).cast(schema)
+        return pq.ParquetFile(path).read(columns=columns).select(schema.names).cast(schema)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged_file(path, error) from error
 

@@ -8,27 +8,49 @@ from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.messages import Vector
 from viewkeeper.warehouse.catalog import find
 from viewkeeper.warehouse.commit import Commit
+from viewkeeper.warehouse.computed_rows import small_computed
 from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.small_reads import small_rows
 from viewkeeper.warehouse.snapshot import Files, Snapshot
 
 if TYPE_CHECKING:
+    from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews
     from viewkeeper.warehouse.summaries.keeping import Summaries
 
 
 class StoredStates:
     """The store that a mediator commits to."""
 
-    def __init__(self, files: Files, commit: Callable[[], Commit], engines: Engines, summaries: "Summaries") -> None:
+    def __init__(
+        self,
+        files: Files,
+        commit: Callable[[], Commit],
+        engines: Engines,
+        summaries: "Summaries",
+        self_maintained: "SelfMaintainedViews",
+    ) -> None:
         self._files = files
         self._commit = commit
         self._engines = engines
         self._summaries = summaries
+        self._self_maintained = self_maintained
 
     def commit(self, group: str, changes: Sequence[GroupChange]) -> None:
         with self._commit() as commit:
-            stored = [(change.vector, self._summaries.stored_part(group, change.deltas)) for change in changes]
+            before, not_stored = self._files.log.last(), self._self_maintained.unstored(group)
+            stored = [
+                (
+                    change.vector,
+                    {
+                        view: deltas
+                        for view, deltas in self._summaries.stored_part(group, change.deltas).items()
+                        if view not in not_stored
+                    },
+                )
+                for change in changes
+            ]
             commit.states(group, stored, passed_on=[change.deltas for change in changes])
+            commit.afterwards(lambda record: self._self_maintained.committed(group, before, record))
 
     def advance(self, group: str, vector: Vector) -> None:
         with self._commit() as commit:
@@ -36,9 +58,13 @@ class StoredStates:
 
     def read(self, view: str) -> Any:
         record = self._files.log.last()
-        definition = find(self._files.catalogs.read(record.catalog), view)
-        rows = small_rows(self._files, definition, record, self._engines.most_rows)
-        if rows is not None:
+        catalog = self._files.catalogs.read(record.catalog)
+        definition = find(catalog, view)
+        if definition.computed is not None:
+            small = small_computed(self._files, catalog, definition, record, self._engines)
+            if small is not None:
+                return small
+        elif (rows := small_rows(self._files, definition, record, self._engines.most_rows)) is not None:
             return self._engines.zset(tuple(definition.names), rows)
         return self._engines.of_frame(Snapshot(self._files, record).with_hidden(view).weights())
 

@@ -30,41 +30,62 @@ SMALL = 100_000
 """Rows of a dimension that Spark gets from the driver, without reading files."""
 
 
+Names = tuple[str, ...]
+_Key = tuple[str, int, int, Names | None]
+
+
 class Contents:
     """The stored tables of one warehouse, by name and version."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._remembered: OrderedDict[tuple[str, int, int], ArrowContent] = OrderedDict()
+        self._remembered: OrderedDict[_Key, ArrowContent] = OrderedDict()
         # Groups are maintained side by side, and what a commit has made of a table is remembered when it is over.
         self._remembering = threading.Lock()
-        self._frames: dict[str, tuple[tuple[str, int, int], DataFrame]] = {}
+        self._frames: dict[str, tuple[_Key, DataFrame]] = {}
 
-    def content(self, view: Definition, record: Record) -> Content:
-        """The rows of a table at a commit."""
+    def content(self, view: Definition, record: Record, columns: Names | None = None) -> Content:
+        """The rows of a table at a commit; of each row some columns, or all."""
         if record.tables[view.name].rows > MOST_ON_DRIVER:
-            return SparkContent(self._frame_of_files(view, record), record.tables[view.name].rows)
-        return self._on_driver(view, record)
+            frame = self._frame_of_files(view, record)
+            if columns is not None:
+                frame = frame.select(*(f"`{column}`" for column in columns))
+            return SparkContent(frame, record.tables[view.name].rows)
+        return self._on_driver(view, record, columns)
 
-    def _on_driver(self, view: Definition, record: Record) -> ArrowContent:
-        key = _key(view, record)
+    def _on_driver(self, view: Definition, record: Record, columns: Names | None = None) -> ArrowContent:
+        key = _key(view, record, columns)
         with self._remembering:
             known = self._remembered.get(key)
             if known is not None:
                 self._remembered.move_to_end(key)
                 return known
-        known = ArrowContent(read_rows(self._files, view, record))
-        self.remember(view, record, known)
+        known = ArrowContent(read_rows(self._files, view, record, columns))
+        self.remember(view, record, known, columns)
         return known
 
-    def remember(self, view: Definition, record: Record, content: ArrowContent) -> None:
+    def remember(
+        self, view: Definition, record: Record, content: ArrowContent, columns: Names | None = None
+    ) -> None:
         """Keep the rows of a table at a commit, and those of no other commit."""
+        new = _key(view, record, columns)
         with self._remembering:
-            for other in [key for key in self._remembered if key[:2] == (view.folder, view.created)]:
+            for other in [key for key in self._remembered if key[:2] == new[:2] and key[2] != new[2]]:
                 del self._remembered[other]
-            self._remembered[_key(view, record)] = content
+            self._remembered[new] = content
             while sum(one.nbytes for one in self._remembered.values()) > MOST_REMEMBERED and len(self._remembered) > 1:
                 self._remembered.popitem(last=False)
+
+    def go_on(
+        self, view: Definition, before: Record, record: Record, gone: pa.Table, come: pa.Table, ids: Names
+    ) -> None:
+        """Bring what is remembered of a table from one commit to the next; rows are told apart by their ids."""
+        with self._remembering:
+            known = {key: one for key, one in self._remembered.items() if key[:3] == _key(view, before, None)[:3]}
+        for key, content in known.items():
+            columns = key[3]
+            old, new = (rows if columns is None else rows.select(list(columns)) for rows in (gone, come))
+            self.remember(view, record, content.replaced(old, new, ids), columns)
 
     def table(self, name: str, record: Record) -> pa.Table:
         """A stored table on the driver."""
@@ -75,7 +96,7 @@ class Contents:
         view = find(self._files.catalogs.read(record.catalog), name)
         if record.tables[name].rows > SMALL:
             return self._frame_of_files(view, record)
-        key = _key(view, record)
+        key = _key(view, record, None)
         known = self._frames.get(name)
         if known is None or known[0] != key:
             table = self._on_driver(view, record).table
@@ -86,8 +107,8 @@ class Contents:
         return Snapshot(self._files, record).with_hidden(view.name).bag()
 
 
-def _key(view: Definition, record: Record) -> tuple[str, int, int]:
-    return view.folder, view.created, record.tables[view.name].version
+def _key(view: Definition, record: Record, columns: Names | None) -> "_Key":
+    return view.folder, view.created, record.tables[view.name].version, columns
 
 
 def frame_of_table(spark: "SparkSession", table: pa.Table) -> "DataFrame":
@@ -98,23 +119,25 @@ def frame_of_table(spark: "SparkSession", table: pa.Table) -> "DataFrame":
     return frame.coalesce(1) if table.num_rows <= SMALL else frame
 
 
-def read_rows(files: Files, view: Definition, record: Record) -> pa.Table:
-    """All rows of a table on the driver, each as often as it is there."""
+def read_rows(files: Files, view: Definition, record: Record, columns: Names | None = None) -> pa.Table:
+    """All rows of a table on the driver, each as often as it is there; of each some columns, or all."""
     listed = files.tables.files(view, record.tables[view.name])
-    plain = arrow_schema(view.columns, signed=False)
+    types = dict(view.columns)
+    names = view.names if columns is None else list(columns)
+    plain = arrow_schema(tuple((name, types[name]) for name in names), signed=False)
     if view.layout is Layout.REWRITTEN:
         return pa.concat_tables(
-            [plain.empty_table(), *(read_table(files.store, view.folder, f, plain) for f in listed)]
+            [plain.empty_table(), *(read_table(files.store, view.folder, f, plain, names) for f in listed)]
         )
     weighted = plain.append(pa.field(WEIGHT, pa.int64()))
     signed = [read_table(files.store, view.folder, file, weighted, weighted.names) for file in listed]
     rows = pa.concat_tables([weighted.empty_table(), *signed])
     if any(file.is_delta for file in listed) or pc.max(rows[WEIGHT]).as_py() not in (None, 1):
-        rows = rows.group_by(view.names, use_threads=False).aggregate([(WEIGHT, "sum")])
-        rows = rows.rename_columns([*view.names, WEIGHT])
+        rows = rows.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
+        rows = rows.rename_columns([*names, WEIGHT])
         rows = rows.filter(pc.not_equal(rows[WEIGHT], 0))
     counts = rows[WEIGHT].combine_chunks()
-    rows = rows.select(view.names).cast(plain)
+    rows = rows.select(names).cast(plain)
     if pc.max(counts).as_py() in (None, 1):
         return rows
     repeated = [place for place, count in enumerate(counts.to_pylist()) for _ in range(count)]

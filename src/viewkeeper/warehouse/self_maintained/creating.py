@@ -1,0 +1,129 @@
+"""A new self-maintained view: its structures computed from the sources at one vector, all created in one commit."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from viewkeeper.errors import DefinitionError, UnsupportedClause
+from viewkeeper.levels import Level
+from viewkeeper.messages import Vector
+from viewkeeper.sql.outer_join import OuterJoinView
+from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.view import View
+from viewkeeper.storage.mat_out_view import MatOutView
+from viewkeeper.storage.self_maintained import storage_of
+from viewkeeper.warehouse.catalog import COMPUTED, HAVING, SHOWN
+from viewkeeper.warehouse.commit import Commit
+from viewkeeper.warehouse.self_maintained.choosing import PROPERTY
+from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews, moved
+from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, KeptView, feed_of
+from viewkeeper.warehouse.view_properties import ALGORITHM, KEY, LEVEL, SOURCES, VIEWS
+
+OF_SELF_MAINTAINED = (PROPERTY, "consistency", "group", "retention")
+
+
+def create(
+    views: SelfMaintainedViews, view: View | OuterJoinView, storage: str, relations: Mapping[str, Relation]
+) -> str:
+    """Compute everything that is stored for a view, and create it; its name."""
+    keeper = views.keeper
+    kept = _kept(views, view, storage)
+    with views.contents(kept, relations) as (contents, at), keeper.new_commit() as commit:
+        structures, _ = views.computed(kept, contents)
+        there = keeper.writer.last.groups.get(kept.group)
+        if there is not None:
+            if new := moved(there.vector, at):
+                commit.state(kept.group, new)
+            at = {**there.vector, **at}
+        create_all(views, commit, kept, structures, at, relations)
+    return view.name
+
+
+def _kept(views: SelfMaintainedViews, view: View | OuterJoinView, storage: str) -> KeptView:
+    properties = dict(view.properties)
+    for name in properties:
+        if name not in OF_SELF_MAINTAINED:
+            raise UnsupportedClause(
+                f"the property {name} does not apply to {view.name}, which is maintained by what is stored for it",
+                f"it can have {', '.join(OF_SELF_MAINTAINED)}",
+            )
+    if VIEWS in view.sources:
+        raise UnsupportedClause(
+            f"{view.name} reads views, and follows them without asking anybody: nothing more need be stored",
+            "leave 'storage' out",
+        )
+    level = properties.get("consistency", "auto")
+    reached = Level.COMPLETE if level in ("auto", "complete") else Level.STRONG
+    group = properties.get("group", view.name)
+    kept = KeptView(view, storage_of(view, storage), storage, group, reached)
+    _check_group(views, kept)
+    return kept
+
+
+def _check_group(views: SelfMaintainedViews, kept: KeptView) -> None:
+    """A group has views that are maintained alike."""
+    keeper = views.keeper
+    if kept.group not in keeper.groups():
+        return
+    others = {one.name: one for one in views.views().values() if one.group == kept.group}
+    catalog = keeper.writer.catalog
+    mine = {table for one in others.values() for table in one.all_tables}
+    strangers = sorted(name for name, one in catalog.items() if one.group == kept.group and name not in mine)
+    if strangers or any(one.level is not kept.level for one in others.values()):
+        raise DefinitionError(
+            f"the views of group {kept.group} are not maintained as {kept.name} is: {', '.join(strangers or others)}",
+            "give it a group of its own, or the same storage and consistency",
+        )
+
+
+def create_all(
+    views: SelfMaintainedViews,
+    commit: Commit,
+    kept: KeptView,
+    structures: Mapping[str, Any],
+    at: Vector,
+    relations: Mapping[str, Relation],
+) -> None:
+    """Everything that is stored for a view."""
+    retention = dict(kept.view.properties).get("retention")
+    for feed, number in kept.feeds.items():
+        view = feed_of(kept.storage.tree.leaves[number], feed, relations)
+        views.keeper.create_internal(commit, view, kept.group, None, at)
+    for table, structure in kept.tables.items():
+        commit.create(
+            table,
+            kept.columns_of(structure),
+            rows=structures[structure.name],
+            group=kept.group,
+            vector=at,
+            distinct=True,
+            retention=retention,
+        )
+    commit.create(
+        kept.name,
+        [(column.name, column.expression.type) for column in kept.view.output],
+        group=kept.group,
+        vector=at,
+        retention=retention,
+        properties=_properties(kept),
+    )
+
+
+def _properties(kept: KeptView) -> dict[str, Any]:
+    storage, tree = kept.storage, kept.storage.tree
+    shown = storage.shown if isinstance(storage, MatOutView) else tree.where
+    copies = [
+        [kept.table_of(structure.name), list(structure.ids)]
+        for structure in storage.structures
+        if structure.name.startswith("copy ")
+    ]
+    return {
+        **dict(kept.view.properties),
+        SELF_MAINTAINED: kept.as_json(),
+        ALGORITHM: kept.storage_name,
+        LEVEL: str(kept.level),
+        SOURCES: list(kept.sources),
+        KEY: None,
+        SHOWN: [[column.name, column.expression.sql, column.expression.type] for column in kept.view.output],
+        HAVING: " AND ".join(f"({condition.sql})" for condition in shown) or None,
+        COMPUTED: {"rows": kept.table_of(storage.read_from), "copies": copies},
+    }

@@ -1,0 +1,188 @@
+"""A self-maintained view at work: the changes of its feeds become changes of its structures, in the same states.
+
+    one state       the whole batch at once: by Python if it is small, in Arrow, or by Spark if a structure is large
+    many states     one after the other, each on what those before it have left; every key is looked up once
+
+No source is asked. The change of the view itself is computed only if somebody listens.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain, count
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewkeeper.algebra.adaptive import Engines
+from viewkeeper.algebra.arrow import ArrowZSet
+from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.algebra.zset import Row
+from viewkeeper.errors import ExpressionError, ViewkeeperError
+from viewkeeper.mediator.alignment import GroupChange
+from viewkeeper.storage.self_maintained import operand_changes, refresh
+from viewkeeper.storage.tables import Tables
+from viewkeeper.warehouse.catalog import Definition
+from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
+from viewkeeper.warehouse.record import Record
+from viewkeeper.warehouse.self_maintained.in_spark import InSpark
+from viewkeeper.warehouse.self_maintained.kept_view import KeptView
+from viewkeeper.warehouse.self_maintained.lookups import ArrowTables, RememberedRows, RowTables, StoredRows
+from viewkeeper.warehouse.signed_rows import frame_in_spark
+from viewkeeper.warehouse.snapshot import Files
+from viewkeeper.warehouse.summaries.contents import MOST_ON_DRIVER, Contents
+
+FEW = 2_000
+"""Changed rows that Python refreshes as fast as Arrow, which has to look at columns first."""
+MOST_CHANGES = 1_000_000
+"""Changed rows that are refreshed on the driver."""
+NUMBERS = 1 << 32
+"""How many rows without a key a commit can number: the numbers of a commit begin with that of its first state."""
+
+Deltas = dict[str, tuple[Any, ...]]
+
+
+@dataclass
+class Following:
+    """One self-maintained view, told of new states of its group."""
+
+    kept: KeptView
+    files: Files
+    contents: Contents
+    engines: Engines
+    listened: Callable[[], bool]
+    _made: dict[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.kept.name
+
+    @property
+    def reads(self) -> Collection[str]:
+        return self.kept.feeds
+
+    # --- refreshing ---
+
+    def follow(self, changes: Sequence[GroupChange]) -> list[GroupChange]:
+        record = self.files.log.last()
+        numbers = count((record.groups[self.kept.group].last + 1) * NUMBERS)
+        self._made.clear()
+        concerning = [change for change in changes if any(change.deltas.get(feed) for feed in self.kept.feeds)]
+        refresh_one = self._way(record, concerning)
+        followed = []
+        for change in changes:
+            deltas = refresh_one(change, numbers) if change in concerning else {}
+            for table, some in deltas.items():
+                self._made.setdefault(table, []).extend(some)
+            followed.append(replace(change, deltas={**change.deltas, **deltas}))
+        return followed
+
+    def _way(self, record: Record, changes: Sequence[GroupChange]) -> "Callable[[GroupChange, count[int]], Deltas]":
+        """How these states are refreshed."""
+        sizes = [self._size(change) for change in changes]
+        on_driver = self._evaluable and not any(record.tables[t].rows > MOST_ON_DRIVER for t in self.kept.tables)
+        if not on_driver or any(size is None or size > MOST_CHANGES for size in sizes):
+            return InSpark(self, record).refresh
+        stored = StoredRows(self.kept, self.files, self.contents, record)
+        if len(changes) > 1:
+            remembered = RememberedRows(RowTables(stored))
+            self._look_ahead(remembered, changes)
+            return lambda change, numbers: self._by_rows(remembered, change, numbers)
+        if sum(size or 0 for size in sizes) <= FEW:
+            return lambda change, numbers: self._by_rows(RowTables(stored), change, numbers)
+        return lambda change, numbers: self._in_arrow(ArrowTables(stored), change, numbers)
+
+    def _look_ahead(self, tables: RememberedRows, changes: Sequence[GroupChange]) -> None:
+        """Look up at once what the states will ask for one by one: as if everything came, and as if everything went."""
+        storage = self.kept.storage
+        every = {
+            number: {row for change in changes for row, _ in self.rows(change, feed)}
+            for feed, number in self.kept.feeds.items()
+        }
+        for sign in (1, -1):
+            given = {}
+            for number, leaf in enumerate(storage.tree.leaves):
+                rows = ((-1, *row) if leaf.numbered else row for row in every[number])
+                given[number] = MemoryZSet(leaf.columns, ((row, sign) for row in rows))
+            # Rows that never were there together may fail together. That tells nothing about those that were.
+            with suppress(ViewkeeperError):
+                refresh(storage, tables, given, view=self.listened())
+
+    def _by_rows(self, tables: RowTables | RememberedRows, change: GroupChange, numbers: "count[int]") -> Deltas:
+        leaves = self.kept.storage.tree.leaves
+        given = {n: MemoryZSet(leaves[n].given, self.rows(change, feed)) for feed, n in self.kept.feeds.items()}
+        changes, view = self.refreshed(tables, given, numbers)
+        if isinstance(tables, RememberedRows):
+            tables.changed(changes)
+        deltas: Deltas = {self.kept.table_of(table): (zset,) for table, zset in changes.items() if not zset.is_empty()}
+        return self._with_view(deltas, view)
+
+    def _in_arrow(self, tables: ArrowTables, change: GroupChange, numbers: "count[int]") -> Deltas:
+        given = {}
+        for feed, number in self.kept.feeds.items():
+            columns = self.kept.storage.tree.leaves[number].given
+            types = [self.kept.types[column] for column in columns]
+            given[number] = ArrowZSet.of_rows(columns, self.rows(change, feed), types)
+        changes, view = self.refreshed(tables, given, numbers)
+        made = {self.kept.table_of(table): zset.consolidate().table for table, zset in changes.items()}
+        return self._with_view({name: (table,) for name, table in made.items() if table.num_rows}, view)
+
+    def refreshed(self, tables: Tables[Any], given: Mapping[int, Any], numbers: "count[int]") -> Any:
+        """The changes of the structures and, if somebody listens, of the view."""
+        leaves = operand_changes(self.kept.storage, tables, given, numbers)
+        return refresh(self.kept.storage, tables, leaves, view=self.listened())
+
+    def _with_view(self, deltas: Deltas, view: Any) -> Deltas:
+        if view is not None and not view.is_empty():
+            deltas[self.name] = (self.engines.zset(view.columns, view.weights()),)
+        return deltas
+
+    def rows(self, change: GroupChange, feed: str) -> Iterator[tuple[Row, int]]:
+        """The changed rows of an operand."""
+        return chain.from_iterable(delta.weights() for delta in change.deltas.get(feed, ()))
+
+    def _size(self, change: GroupChange) -> int | None:
+        """How many changed rows there are; None if some are in Spark."""
+        deltas = [delta for feed in self.kept.feeds for delta in change.deltas.get(feed, ())]
+        return None if any(frame_in_spark(one) is not None for one in deltas) else sum(one.size() for one in deltas)
+
+    @cached_property
+    def _evaluable(self) -> bool:
+        """Whether the driver can evaluate all expressions of the view."""
+        tree = self.kept.storage.tree
+        columns = tuple(self.kept.types)
+        conditions = [condition for join in tree.joins for condition in join.where]
+        try:
+            for expression in (*conditions, *tree.where, *(expression for _, expression in tree.output)):
+                expression.compile(columns)
+        except ExpressionError:
+            return False
+        return True
+
+    # --- afterwards ---
+
+    def committed(self, before: Record, record: Record) -> None:
+        """What was remembered of the structures goes on to the commit that has stored their changes."""
+        catalog = self.files.catalogs.read(record.catalog)
+        for table, structure in self.kept.tables.items():
+            if made := self._made.get(table):
+                signed = pa.concat_tables([_signed(catalog[table], delta) for delta in made])
+                names = list(structure.columns)
+                net = signed.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
+                net = net.rename_columns([*names, WEIGHT])
+                gone = net.filter(pc.less(net[WEIGHT], 0)).select(names)
+                come = net.filter(pc.greater(net[WEIGHT], 0)).select(names)
+                self.contents.go_on(catalog[table], before, record, gone, come, structure.ids)
+        self._made.clear()
+
+
+def _signed(view: Definition, delta: Any) -> pa.Table:
+    schema = arrow_schema(view.columns, signed=False).append(pa.field(WEIGHT, pa.int64()))
+    if isinstance(delta, pa.Table):
+        return delta.select(schema.names).cast(schema)
+    rows = list(delta.weights())
+    values = zip(*(row for row, _ in rows), strict=True) if rows else ((),) * len(view.columns)
+    arrays = [pa.array(list(column), one.type) for column, one in zip(values, schema, strict=False)]
+    return pa.Table.from_arrays([*arrays, pa.array([weight for _, weight in rows], pa.int64())], schema=schema)

@@ -1,0 +1,122 @@
+"""The self-maintained views of one warehouse: created, followed, audited, made anew, dropped."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from viewkeeper.errors import ViewkeeperError
+from viewkeeper.levels import Level
+from viewkeeper.messages import Position, Vector
+from viewkeeper.sql.relation import Relation
+from viewkeeper.storage.self_maintained import operand_changes, refresh
+from viewkeeper.storage.tables import HeldTables
+from viewkeeper.warehouse.catalog import Definition
+from viewkeeper.warehouse.commit import Commit
+from viewkeeper.warehouse.halted import Halts
+from viewkeeper.warehouse.record import Record
+from viewkeeper.warehouse.self_maintained.following import Following
+from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, KeptView, kept_view, self_maintained
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.keeper import Keeper
+
+
+class SelfMaintainedViews:
+    """All self-maintained views of one warehouse."""
+
+    def __init__(self, keeper: "Keeper") -> None:
+        self.keeper = keeper
+        self._halts = Halts(keeper.files.store)
+        self._following: dict[str, Following] = {}
+
+    # --- what there is ---
+
+    def views(self) -> dict[str, KeptView]:
+        """Those that are stored. One that its sources no longer allow is halted and left out."""
+        definitions = self_maintained(self.keeper.writer.catalog)
+        relations = self.keeper.relations() if definitions else {}
+        found = {}
+        for name, definition in definitions.items():
+            try:
+                found[name] = kept_view(definition, relations)
+            except ViewkeeperError as error:
+                self.halt(name, error.detail)
+        return found
+
+    def halt(self, view: str, reason: str) -> None:
+        """Remember that a view is not maintained any more, and why."""
+        definition = self.keeper.writer.catalog[view]
+        if view not in self._halts.all():
+            state = self.keeper.writer.last.groups[definition.group].last
+            self._halts.add(view, definition.folder, reason, state)
+
+    def followers(self, group: str, listened: Callable[[str], bool]) -> list[Following]:
+        """The views of a group that are not halted, ready to follow it; `listened` says whose changes are of use."""
+        halted, keeper = self._halts.all(), self.keeper
+        found = []
+        for name, kept in self.views().items():
+            if kept.group == group and name not in halted:
+                following = Following(
+                    kept, keeper.files, keeper.summaries.contents, keeper.engines, partial(listened, name)
+                )
+                self._following[name] = following
+                found.append(following)
+        return found
+
+    def one_state(self, group: str) -> bool:
+        """Whether all that a commit of a group holds is one state of it."""
+        return any(kept.group == group and kept.level is not Level.COMPLETE for kept in self.views().values())
+
+    def unstored(self, group: str) -> set[str]:
+        """The views of a group of which only the changes are passed on: feeds, and what is read through structures."""
+        following = [one.kept for one in self._following.values() if one.kept.group == group]
+        return {name for kept in following for name in (*kept.feeds, kept.name)}
+
+    def committed(self, group: str, before: Record, record: Record) -> None:
+        """The changes that the views of a group made last are stored."""
+        for following in self._following.values():
+            if following.kept.group == group:
+                following.committed(before, record)
+
+    # --- from the sources ---
+
+    @contextmanager
+    def contents(
+        self, kept: KeptView, relations: Mapping[str, Relation], *, fresh: bool = False
+    ) -> Iterator[tuple[dict[str, Any], dict[str, Position]]]:
+        """The relations of a view at the vector of its group, or as they are now; and the vector."""
+        wanted = {name: relations[name] for name in kept.view.relations}
+        with self.keeper.image(wanted, kept.group, fresh=fresh) as (contents, at):
+            yield contents, at
+
+    def computed(
+        self, kept: KeptView, contents: Mapping[str, Any], first_number: int = 0
+    ) -> tuple[dict[str, Any], Any]:
+        """All structures, and the view, computed from its relations: as if all their rows had just come."""
+        storage, engines = kept.storage, self.keeper.engines
+        tables = HeldTables({one.name: engines.zset(one.columns) for one in storage.structures})
+        given = {}
+        for number, leaf in enumerate(storage.tree.leaves):
+            rows = contents[leaf.operand.relation.name].rename(leaf.operand.columns)
+            given[number] = rows.select(leaf.own).keep(leaf.given)
+        leaves = operand_changes(storage, tables, given, count(first_number))
+        return refresh(storage, tables, leaves, view=True)
+
+    # --- dropping ---
+
+    def drop(self, commit: Commit, definition: Definition) -> None:
+        """Drop a view, and everything that was stored for it."""
+        for name in definition.properties[SELF_MAINTAINED]["tables"]:
+            commit.drop(name)
+            self.unhalt(name)
+        self._following.pop(definition.name, None)
+
+    def unhalt(self, name: str) -> None:
+        self._halts.remove(self.keeper.writer.catalog[name].folder)
+
+
+def moved(there: Vector, at: Vector) -> dict[str, Position]:
+    """The positions that are not those of a group."""
+    return {name: place for name, place in at.items() if there.get(name) != place}
