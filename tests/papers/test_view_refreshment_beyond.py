@@ -1,13 +1,14 @@
 """The example of the view refreshment paper carried on with deletions and updates, in all five storages.
 
-The contents at each moment are in `refreshment_paper.HISTORY`, by hand. Here every storage is brought there in three
+The contents at each moment are in `refreshment_history.HISTORY`, by hand. Here every storage is brought there in three
 ways: step by step, in one batch from the beginning, and back again.
 """
 
 from itertools import pairwise
 
 import pytest
-from refreshment_paper import HISTORY, STRUCTURES, Example, Moment
+from refreshment_history import HISTORY
+from refreshment_paper import STRUCTURES, Example, Moment
 
 by_storage = pytest.mark.parametrize("storage", STRUCTURES)
 

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from refreshment_paper import NOV_15, NOV_17, R_I, S_I, STRUCTURES, Example, R, Row, S
+from refreshment_history import NOV_15, NOV_17, R_I, S_I
+from refreshment_paper import STRUCTURES, Example, R, Row, S
 
 from viewkeeper.algebra.memory import MemoryZSet
 

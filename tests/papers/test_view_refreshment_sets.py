@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
-from refreshment_paper import HISTORY, NOV_15, NOV_17, STRUCTURES, Example, Row
+from refreshment_history import HISTORY, NOV_15, NOV_17
+from refreshment_paper import STRUCTURES, Example, Row
 
 from viewkeeper.algebra.memory import MemoryZSet
 
