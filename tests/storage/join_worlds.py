@@ -31,11 +31,14 @@ class World:
 
     seed: int
     outer: bool = False
+    types: tuple[str, ...] = TYPES
+    properties: str = ""
+    sources: int = 2
     tables: dict[str, Counter[Row]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.random = seeded(self.seed)
-        names = [f"s{number % 2 + 1}.t{number}" for number in range(self.random.randint(2, 4))]
+        names = [f"s{number % self.sources + 1}.t{number}" for number in range(self.random.randint(2, 4))]
         self.relations = {name: self._relation(name) for name in names}
         self.tables = {name: Counter() for name in names}
         self.sql = self._sql(names)
@@ -46,7 +49,7 @@ class World:
     def _relation(self, name: str) -> Relation:
         keyed = self.random.random() < 0.7
         key = None if not keyed else ("id",) if self.random.random() < 0.8 else ("id", "t")
-        return Relation(name, name.split(".")[0], COLUMNS, TYPES, key)
+        return Relation(name, name.split(".")[0], COLUMNS, self.types, key)
 
     # --- the definition ---
 
@@ -72,7 +75,7 @@ class World:
         where = ""
         if choose.random() < 0.3:
             where = f" WHERE {choose.choice(aliases)}.b {choose.choice(['>', '<>', '<='])} {choose.randint(0, 2)}"
-        return f"CREATE MATERIALIZED VIEW v AS SELECT {output} FROM {' '.join(joins)}{where}"
+        return f"CREATE MATERIALIZED VIEW v {self.properties} AS SELECT {output} FROM {' '.join(joins)}{where}"
 
     def _on(self, aliases: list[str], number: int) -> str:
         choose, right = self.random, aliases[number]
@@ -121,7 +124,8 @@ class World:
         def small() -> int | None:
             return None if self.random.random() < 0.1 else self.random.randint(0, 2)
 
-        cents = self.random.choice([None, Decimal("1.50"), Decimal("-2.00")])
+        amounts = (1, -2) if self.types[3] == "BIGINT" else (Decimal("1.50"), Decimal("-2.00"))
+        cents = self.random.choice([None, *amounts])
         return (self.random.randint(0, 11), small(), small(), cents, self.random.choice(["u", "u", "v", "w"]))
 
     # --- what the view should be ---

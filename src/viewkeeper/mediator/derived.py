@@ -18,6 +18,8 @@ from viewkeeper.mediator.maintained import BATCH
 from viewkeeper.messages import Change, Query, Transaction, ViewDelta, position
 from viewkeeper.sql.view import View
 
+ALGORITHM = "batched-sweep"
+
 
 class Follower(Protocol):
     """A view that is computed from the changes of other views of its group."""
@@ -28,6 +30,16 @@ class Follower(Protocol):
     @property
     def reads(self) -> Collection[str]:
         """The views that it follows."""
+        ...
+
+    @property
+    def algorithm(self) -> str:
+        """What maintains it."""
+        ...
+
+    @property
+    def definition(self) -> View | None:
+        """Its select-project-join form; None if it has none."""
         ...
 
     def follow(self, changes: Sequence[GroupChange]) -> list[GroupChange]:
@@ -45,9 +57,7 @@ class DerivedView:
         self._states = 0
         self._questions: list[tuple[Ticket, Query]] = []
         self._installed: list[ViewDelta] = []
-        _, queue, process = prepare(
-            "batched-sweep", view, Transactions.LOCAL, options={"batch": BATCH}, make_zset=make_zset
-        )
+        _, queue, process = prepare(ALGORITHM, view, Transactions.LOCAL, options={"batch": BATCH}, make_zset=make_zset)
         self._driver = Driver(
             process,
             queue,
@@ -59,6 +69,14 @@ class DerivedView:
     @property
     def name(self) -> str:
         return self.view.name
+
+    @property
+    def algorithm(self) -> str:
+        return ALGORITHM
+
+    @property
+    def definition(self) -> View | None:
+        return self.view
 
     @property
     def reads(self) -> Collection[str]:

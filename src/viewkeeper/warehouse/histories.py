@@ -17,7 +17,6 @@ from viewkeeper.checker.history import History, State
 from viewkeeper.errors import UsageError
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.mediator.group import GroupPlan, Recorder
-from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.messages import Transaction
 from viewkeeper.sql.view import View
 from viewkeeper.warehouse.columns import RESERVED
@@ -49,10 +48,9 @@ class HistoryRecorder:
             read = keeper.relations_at(plan) if _shown(plan) else {}
             relations = {name: _memory(rows) for name, rows in read.items()}
             group = self._groups[plan.name] = _Recorded(plan, relations, dict(plan.vector))
-            for how in _shown(plan):
-                name = how.view.name
-                group.contents[name] = _memory(keeper.stored(name))
-                group.states[name] = [self._state(group, how.view)]
+            for view in _shown(plan):
+                group.contents[view.name] = _memory(keeper.stored(view.name))
+                group.states[view.name] = [self._state(group, view)]
 
     def delivered(self, group: str, transaction: Transaction) -> None:
         self._groups[group].deliveries.append(transaction)
@@ -61,11 +59,10 @@ class HistoryRecorder:
         recorded = self._groups[group]
         for change in changes:
             recorded.vector.update(change.vector)
-            for how in _shown(recorded.plan):
-                name = how.view.name
-                for delta in change.deltas.get(name, ()):
-                    recorded.contents[name] = recorded.contents[name] + _memory(delta)
-                recorded.states[name].append(self._state(recorded, how.view))
+            for view in _shown(recorded.plan):
+                for delta in change.deltas.get(view.name, ()):
+                    recorded.contents[view.name] = recorded.contents[view.name] + _memory(delta)
+                recorded.states[view.name].append(self._state(recorded, view))
 
     @staticmethod
     def _state(group: _Recorded, view: View) -> State:
@@ -74,16 +71,20 @@ class HistoryRecorder:
     def histories(self) -> Iterator[tuple[str, History]]:
         """The history of each view."""
         for group in self._groups.values():
-            for how in _shown(group.plan):
-                meta = {"algorithm": how.algorithm, "group": group.plan.name}
-                deliveries = [_part(one, how.view) for one in group.deliveries if one.source in how.view.sources]
-                states = [_part_of_state(state, how.view) for state in group.states[how.view.name]]
-                yield how.view.name, History.of(how.view, group.relations, deliveries, states, meta)
+            for view, algorithm in _shown(group.plan).items():
+                meta = {"algorithm": algorithm, "group": group.plan.name}
+                deliveries = [_part(one, view) for one in group.deliveries if one.source in view.sources]
+                states = [_part_of_state(state, view) for state in group.states[view.name]]
+                yield view.name, History.of(view, group.relations, deliveries, states, meta)
 
 
-def _shown(plan: GroupPlan) -> list[Maintenance]:
-    """The views of a group that users know: feeds and copies of summaries are none of them."""
-    return [how for how in plan.views if not how.view.name.startswith(RESERVED)]
+def _shown(plan: GroupPlan) -> dict[View, str]:
+    """The views of a group that users know, and what maintains them: feeds and copies are none of them.
+
+    Nor are outer joins: the checker knows select, project and join.
+    """
+    maintained = {how.view: how.algorithm for how in plan.views if not how.view.name.startswith(RESERVED)}
+    return maintained | {one.definition: one.algorithm for one in plan.followers if one.definition is not None}
 
 
 def _part(transaction: Transaction, view: View) -> Transaction:
@@ -111,7 +112,7 @@ def recording(
     made: list[HistoryRecorder] = []
 
     def recorder(plans: list[GroupPlan]) -> HistoryRecorder:
-        views = [how.view.name for plan in plans for how in _shown(plan)]
+        views = [view.name for plan in plans for view in _shown(plan)]
         if len(views) > 1 and PLACE not in str(path):
             raise UsageError(
                 f"there are {len(views)} views, and each has a history of its own",

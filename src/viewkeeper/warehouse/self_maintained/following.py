@@ -22,6 +22,7 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import Row
 from viewkeeper.errors import ExpressionError, ViewkeeperError
 from viewkeeper.mediator.alignment import GroupChange
+from viewkeeper.sql.view import View
 from viewkeeper.storage.self_maintained import operand_changes, refresh
 from viewkeeper.storage.tables import Tables
 from viewkeeper.warehouse.catalog import Definition
@@ -58,6 +59,14 @@ class Following:
     @property
     def name(self) -> str:
         return self.kept.name
+
+    @property
+    def algorithm(self) -> str:
+        return self.kept.storage_name
+
+    @property
+    def definition(self) -> View | None:
+        return self.kept.view if isinstance(self.kept.view, View) else None
 
     @property
     def reads(self) -> Collection[str]:
