@@ -64,6 +64,14 @@ class Moment:
     r0: tuple[str, ...]
     s0: tuple[str, ...]
 
+    @classmethod
+    def of(cls, what: str, r: Rows, s: Rows) -> "Moment":
+        """A moment that was not written out by hand, by the definitions of V, R0 and S0."""
+        pairs = tuple((left, right) for left in r for right in s if r[left][0] == s[right][0])
+        met_r, met_s = {left for left, _ in pairs}, {right for _, right in pairs}
+        alone = tuple(tid for tid in r if tid not in met_r), tuple(tid for tid in s if tid not in met_s)
+        return cls(what, r, s, pairs, *alone)
+
     def shown(self) -> Counter[Row]:
         """V, as its readers see it."""
         return Counter((*self.r[left], *self.s[right]) for left, right in self.pairs)

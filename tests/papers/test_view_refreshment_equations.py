@@ -134,14 +134,4 @@ def test_what_is_stored_follows_from_the_equations(storage: str, r: Changed, s: 
 
 
 def moment_of(r: Relation, s: Relation) -> Moment:
-    """All that should be stored, by the definitions of V, R0 and S0."""
-    pairs = join(r, s)
-    met_r, met_s = {left for left, _ in pairs}, {right for _, right in pairs}
-    return Moment(
-        "random",
-        {row[0]: row[1:] for row in r},
-        {row[0]: row[1:] for row in s},
-        tuple((left[0], right[0]) for left, right in pairs),
-        tuple(row[0] for row in r - met_r),
-        tuple(row[0] for row in s - met_s),
-    )
+    return Moment.of("random", {row[0]: row[1:] for row in r}, {row[0]: row[1:] for row in s})

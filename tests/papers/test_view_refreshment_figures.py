@@ -7,6 +7,20 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from refreshment_figures import (
+    FIGURE_1_R,
+    FIGURE_1_S,
+    FIGURE_2_JOIN,
+    FIGURE_2_OUTER_JOIN,
+    FIGURE_3_R0,
+    FIGURE_3_S0,
+    FIGURE_4,
+    FIGURE_5_R0,
+    FIGURE_5_S0,
+    FIGURE_6,
+    FIGURE_7_R,
+    FIGURE_7_S,
+)
 from refreshment_history import NOV_15, NOV_17, R_I, S_I
 from refreshment_paper import STRUCTURES, Example, R, Row, S
 
@@ -16,74 +30,6 @@ STORAGES = list(STRUCTURES)
 COPYING = ["viewcache", "partial-join", "partial-operand"]
 BOTH_DAYS = [(NOV_15, 0), (NOV_17, 1)]
 
-FIGURE_1_R = [
-    {("r1", 1, 10, 100), ("r2", 2, 11, 101), ("r3", 3, 12, 102), ("r4", 4, 13, 103)},
-    {
-        ("r1", 1, 10, 100),
-        ("r2", 2, 11, 101),
-        ("r3", 3, 12, 102),
-        ("r4", 4, 13, 103),
-        ("r5", 5, 14, 104),
-        ("r6", 7, 15, 105),
-    },
-]
-FIGURE_1_S = [
-    {("s1", 1, 20, 200), ("s2", 2, 21, 201), ("s3", 5, 22, 202), ("s4", 6, 23, 203)},
-    {
-        ("s1", 1, 20, 200),
-        ("s2", 2, 21, 201),
-        ("s3", 5, 22, 202),
-        ("s4", 6, 23, 203),
-        ("s5", 3, 24, 204),
-        ("s6", 8, 25, 205),
-    },
-]
-FIGURE_2_JOIN = [
-    {(1, 10, 100, 1, 20, 200), (2, 11, 101, 2, 21, 201)},
-    {
-        (1, 10, 100, 1, 20, 200),
-        (2, 11, 101, 2, 21, 201),
-        (3, 12, 102, 3, 24, 204),
-        (5, 14, 104, 5, 22, 202),
-    },
-]
-FIGURE_2_OUTER_JOIN = [
-    {
-        (1, 10, 100, 1, 20, 200),
-        (2, 11, 101, 2, 21, 201),
-        (3, 12, 102, None, None, None),
-        (4, 13, 103, None, None, None),
-        (None, None, None, 5, 22, 202),
-        (None, None, None, 6, 23, 203),
-    },
-    {
-        (1, 10, 100, 1, 20, 200),
-        (2, 11, 101, 2, 21, 201),
-        (3, 12, 102, 3, 24, 204),
-        (5, 14, 104, 5, 22, 202),
-        (4, 13, 103, None, None, None),
-        (7, 15, 105, None, None, None),
-        (None, None, None, 6, 23, 203),
-        (None, None, None, 8, 25, 205),
-    },
-]
-FIGURE_3_R0 = [{(3, 12, 102), (4, 13, 103)}, {(4, 13, 103), (7, 15, 105)}]
-FIGURE_3_S0 = [{(5, 22, 202), (6, 23, 203)}, {(6, 23, 203), (8, 25, 205)}]
-FIGURE_4 = [{("r1", "s1"), ("r2", "s2")}, {("r1", "s1"), ("r2", "s2"), ("r3", "s5"), ("r5", "s3")}]
-FIGURE_5_R0 = [{("r3", 3), ("r4", 4)}, {("r4", 4), ("r6", 7)}]
-FIGURE_5_S0 = [{("s3", 5), ("s4", 6)}, {("s4", 6), ("s6", 8)}]
-FIGURE_6 = [
-    {("r1", "s1", 1), ("r2", "s2", 2)},
-    {("r1", "s1", 1), ("r2", "s2", 2), ("r3", "s5", 3), ("r5", "s3", 5)},
-]
-FIGURE_7_R = [
-    {("r1", 1), ("r2", 2), ("r3", 3), ("r4", 4)},
-    {("r1", 1), ("r2", 2), ("r3", 3), ("r4", 4), ("r5", 5), ("r6", 7)},
-]
-FIGURE_7_S = [
-    {("s1", 1), ("s2", 2), ("s3", 5), ("s4", 6)},
-    {("s1", 1), ("s2", 2), ("s3", 5), ("s4", 6), ("s5", 3), ("s6", 8)},
-]
 R_VIEW, S_VIEW = R[1:], S[1:]
 
 
