@@ -43,5 +43,5 @@ def test_properties_that_do_not_apply() -> None:
         choose(view(nested_depth="3"), Transactions.LOCAL)
     with pytest.raises(DefinitionError, match="whole number"):
         choose(view(algorithm="nested-sweep", nested_depth="deep"), Transactions.LOCAL)
-    with pytest.raises(UnsupportedClause, match="storage"):
-        choose(view(storage="materialized"), Transactions.LOCAL)
+    with pytest.raises(UnsupportedClause, match="minmax"):
+        choose(view(minmax="node"), Transactions.LOCAL)

@@ -15,6 +15,8 @@ from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
 def explain(text: str, path: str, as_json: bool) -> None:
     """Explain how VIEW is kept fresh: its algorithm, and the order in which changes are joined.
 
+    Of a self-maintained view it shows what is stored and why so, what a change looks up there, and how it is read.
+
     Of a summary it shows what is stored, its place in the lattice, from what its changes are computed and why, the SQL
     of each step, what would be recomputed, and the figures of the last refresh. "expected" rows are what past refreshes
     had; the cost of a way is its rows, and once more for each join. Hidden columns and tables begin with _vk_.

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 KINDS = {
     "join": "a join",
+    "self-maintained": "a self-maintained view",
     "summary": "a summary",
     "family": "a family of summaries",
     "hidden": "a hidden table, kept for the sake of summaries",
@@ -24,6 +25,10 @@ KINDS = {
 def show_explanation(found: "Explanation") -> None:
     """All of it; of a family an overview of its tables."""
     _show_head(found)
+    if found.self_maintained is not None:
+        from viewkeeper.cli.explained_self_maintained import show_self_maintained
+
+        show_self_maintained(found.self_maintained)
     _show_sweeps(found.sweeps)
     if found.kind == "family":
         _show_family(found.tables)
@@ -42,13 +47,22 @@ def _show_head(found: "Explanation") -> None:
     click.echo(f"{found.view}: {KINDS[found.kind]}{of}" + ("" if found.created else "; not created yet"))
     if found.level is not None:
         click.echo(f"kept      by {found.algorithm}, {found.level} consistency; refresh: {found.refresh}")
+    if found.storage is not None:
+        asked = "no source is asked" if found.self_maintained is not None else _asked(found)
+        click.echo(f"storage   {found.storage}, {asked}: {'; '.join(found.storage_reasons)}")
     if found.created:
-        rows = counted(found.rows or 0, "row")
+        rows = counted(found.rows or 0, "row" if found.self_maintained is None else "stored row")
         click.echo(f"holds     {rows} at state {found.state} of group {found.group}")
     else:
         click.echo(f"group     {found.group}")
     if found.halted is not None:
         click.echo(f"halted    {found.halted}")
+
+
+def _asked(found: "Explanation") -> str:
+    """Of a join without a storage of its own: who is asked."""
+    asks = any(step.source for sweep in found.sweeps for step in sweep.steps)
+    return "its sources are asked" if asks else "and there is nobody to ask"
 
 
 def _heading(text: str) -> None:

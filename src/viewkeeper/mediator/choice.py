@@ -12,11 +12,10 @@ from viewkeeper.algorithms.registry import Transactions, algorithm, prepare
 from viewkeeper.errors import DefinitionError, UnsupportedClause
 from viewkeeper.levels import Level
 from viewkeeper.mediator.maintained import BATCH, Maintenance
-from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.view import View
 
 CHEAPEST = "batched-sweep"
-_LATER = ("storage", "refresh", "minmax", "core")
+_OF_SUMMARIES = ("refresh", "minmax", "core")
 
 
 def choose(view: View, transactions: Transactions, *, before: str | None = None) -> Maintenance:
@@ -25,7 +24,7 @@ def choose(view: View, transactions: Transactions, *, before: str | None = None)
     `before` is the algorithm that it has been maintained by: `auto` stays with it, for the view is stored accordingly.
     """
     properties = dict(view.properties)
-    for name in _LATER:
+    for name in _OF_SUMMARIES:
         if name in properties:
             raise UnsupportedClause(f"the property {name} does not apply to {view.name}", "leave it out")
     level = _level(properties.get("consistency", "auto"))
@@ -45,16 +44,6 @@ def choose(view: View, transactions: Transactions, *, before: str | None = None)
     target = parts.assembly if parts else view
     prepare(name, target, transactions, level=asked, wrapped=parts is not None, options=options)
     return how
-
-
-def unmaintained(view: OuterJoinView) -> UnsupportedClause:
-    """The error for an outer join: the algorithms join the changes of inner joins."""
-    joins = ", ".join(f"{step.kind.upper()} JOIN {step.operand.alias}" for step in view.steps if step.kind.is_outer)
-    return UnsupportedClause(
-        f"{view.name} has {joins}, and outer joins are not maintained yet: a row without a partner comes and goes with "
-        "the other side",
-        "keep the inner join as the view, and add the rows without a partner when reading it",
-    )
 
 
 def promised(how: Maintenance) -> Level:

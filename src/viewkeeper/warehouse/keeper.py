@@ -39,10 +39,12 @@ from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.known_relations import refuse_summaries, relations_of
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.parquet_files import STAGING
-from viewkeeper.warehouse.self_maintained.choosing import storage_for
+from viewkeeper.warehouse.self_maintained.automatic import REMOTE
+from viewkeeper.warehouse.self_maintained.change_rates import recent, transactions_per_hour
+from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic, storage_for
 from viewkeeper.warehouse.self_maintained.creating import create as create_self_maintained
 from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews
-from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
+from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, self_maintained
 from viewkeeper.warehouse.self_maintained.mending import audit as audit_self_maintained
 from viewkeeper.warehouse.self_maintained.mending import reload as reload_self_maintained
 from viewkeeper.warehouse.snapshot import Files
@@ -195,23 +197,33 @@ class Keeper:
                 raise DefinitionError("the view has no name", "write CREATE MATERIALIZED VIEW name AS SELECT ...")
             if isinstance(view, SummaryView | Family):
                 return self.summaries.create(view, relations)
-            if (storage := storage_for(self, view)) is not None:
-                return create_self_maintained(self.self_maintained, view, storage, relations)
+            rates = transactions_per_hour(recent(self.files.log)) if is_automatic(view) else {}
+            decision = storage_for(view, self.sources.definitions(), rates)
+            if decision.storage != REMOTE:
+                return create_self_maintained(self.self_maintained, view, decision, relations, rates)
             assert isinstance(view, View)
             how = self._how(view)
             group = self._group_for(view, how)
             there = self.writer.last.groups.get(group)
+            reasons = decision.reasons if is_automatic(view) else ()
             with self._content(how, there.vector if there else {}) as (rows, at), self.new_commit() as commit:
-                return self._create(commit, how, group, rows, at).name
+                return self._create(commit, how, group, rows, at, reasons).name
 
     def _create(
-        self, commit: Commit, how: Maintenance, group: str, rows: Any, at: Mapping[str, Position]
+        self,
+        commit: Commit,
+        how: Maintenance,
+        group: str,
+        rows: Any,
+        at: Mapping[str, Position],
+        reasons: Sequence[str] = (),
     ) -> Definition:
+        """`reasons` are why its sources are asked, if that was left to viewkeeper."""
         if there := self.writer.last.groups.get(group):
             if new := {name: place for name, place in at.items() if there.vector.get(name) != place}:
                 commit.state(group, new)
             at = {**there.vector, **new}
-        return self._created(commit, how, group, rows, at)
+        return self._created(commit, how, group, rows, at, reasons)
 
     def create_internal(self, commit: Commit, view: View, group: str, rows: Any, at: Vector) -> Definition:
         """A view of viewkeeper's own, maintained with a group that is at this vector."""
@@ -219,7 +231,13 @@ class Keeper:
         return self._created(commit, self._how(view, before), group, rows, at)
 
     def _created(
-        self, commit: Commit, how: Maintenance, group: str, rows: Any, at: Mapping[str, Position]
+        self,
+        commit: Commit,
+        how: Maintenance,
+        group: str,
+        rows: Any,
+        at: Mapping[str, Position],
+        reasons: Sequence[str] = (),
     ) -> Definition:
         columns = [(column.name, column.expression.type) for column in how.stored.output]
         properties = dict(how.view.properties)
@@ -233,6 +251,7 @@ class Keeper:
             retention=properties.get("retention"),
             properties={
                 **properties,
+                **({REASONS: list(reasons)} if reasons else {}),
                 SQL: how.view.sql,
                 ALGORITHM: how.algorithm,
                 LEVEL: str(promised(how)),
@@ -255,7 +274,13 @@ class Keeper:
                 )
             return groups.pop()
         asked = dict(view.properties).get("group")
+        self_maintaining = {one.group for one in self_maintained(self.writer.catalog).values()}
         if asked is not None:
+            if asked in self_maintaining:
+                raise DefinitionError(
+                    f"the views of group {asked} are maintained by what is stored for them, and {view.name} is not",
+                    "give it a group of its own, or the same storage",
+                )
             others = {one.how.algorithm for one in kept.values() if one.group == asked}
             if others - {how.algorithm}:
                 raise DefinitionError(
@@ -270,6 +295,7 @@ class Keeper:
             if (one.how.algorithm, one.how.options) == (how.algorithm, how.options)
             and set(one.sources) & set(view.sources)
             and "group" not in dict(one.how.view.properties)
+            and one.group not in self_maintaining
         }
         # Two groups have two vectors, and stay two: a view that would connect them has a group of its own.
         return alike.pop() if len(alike) == 1 else view.name
@@ -475,7 +501,8 @@ class Keeper:
                         commit.state(view.group, at, {name: rows - self._store.read(name)})
                     else:
                         commit.drop(name)
-                        self._create(commit, view.how, view.group, rows, at)
+                        reasons = definition.properties.get(REASONS, ())
+                        self._create(commit, view.how, view.group, rows, at, reasons)
             self._halts.remove(definition.folder)
 
     def _bring_others_up(self, name: str, group: str) -> None:

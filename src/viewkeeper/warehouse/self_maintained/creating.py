@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from viewkeeper.errors import DefinitionError, UnsupportedClause
+from viewkeeper.errors import DefinitionError
 from viewkeeper.levels import Level
 from viewkeeper.messages import Vector
 from viewkeeper.sql.outer_join import OuterJoinView
@@ -13,21 +13,32 @@ from viewkeeper.storage.mat_out_view import MatOutView
 from viewkeeper.storage.self_maintained import storage_of
 from viewkeeper.warehouse.catalog import COMPUTED, HAVING, SHOWN
 from viewkeeper.warehouse.commit import Commit
-from viewkeeper.warehouse.self_maintained.choosing import PROPERTY
+from viewkeeper.warehouse.self_maintained.automatic import Decision, decide
+from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic
+from viewkeeper.warehouse.self_maintained.facts import facts_of, with_sizes
 from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews, moved
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, KeptView, feed_of
-from viewkeeper.warehouse.view_properties import ALGORITHM, KEY, LEVEL, SOURCES, VIEWS
-
-OF_SELF_MAINTAINED = (PROPERTY, "consistency", "group", "retention")
+from viewkeeper.warehouse.view_properties import ALGORITHM, KEY, LEVEL, SOURCES
 
 
 def create(
-    views: SelfMaintainedViews, view: View | OuterJoinView, storage: str, relations: Mapping[str, Relation]
+    views: SelfMaintainedViews,
+    view: View | OuterJoinView,
+    decision: Decision,
+    relations: Mapping[str, Relation],
+    rates: Mapping[str, float],
 ) -> str:
-    """Compute everything that is stored for a view, and create it; its name."""
+    """Compute everything that is stored for a view, and create it; its name.
+
+    If the choice is left to viewkeeper, the decision is made anew once the relations are read, by their sizes.
+    """
     keeper = views.keeper
-    kept = _kept(views, view, storage)
+    kept = supposed(view, decision)
+    _check_group(views, kept)
     with views.contents(kept, relations) as (contents, at), keeper.new_commit() as commit:
+        if is_automatic(view) and isinstance(view, View):
+            facts = facts_of(view, keeper.sources.definitions(), rates)
+            kept = supposed(view, decide(with_sizes(facts, view, contents)))
         structures, _ = views.computed(kept, contents)
         there = keeper.writer.last.groups.get(kept.group)
         if there is not None:
@@ -38,25 +49,14 @@ def create(
     return view.name
 
 
-def _kept(views: SelfMaintainedViews, view: View | OuterJoinView, storage: str) -> KeptView:
+def supposed(view: View | OuterJoinView, decision: Decision) -> KeptView:
+    """A view as it would be kept with a storage."""
     properties = dict(view.properties)
-    for name in properties:
-        if name not in OF_SELF_MAINTAINED:
-            raise UnsupportedClause(
-                f"the property {name} does not apply to {view.name}, which is maintained by what is stored for it",
-                f"it can have {', '.join(OF_SELF_MAINTAINED)}",
-            )
-    if VIEWS in view.sources:
-        raise UnsupportedClause(
-            f"{view.name} reads views, and follows them without asking anybody: nothing more need be stored",
-            "leave 'storage' out",
-        )
     level = properties.get("consistency", "auto")
     reached = Level.COMPLETE if level in ("auto", "complete") else Level.STRONG
     group = properties.get("group", view.name)
-    kept = KeptView(view, storage_of(view, storage), storage, group, reached)
-    _check_group(views, kept)
-    return kept
+    reasons = decision.reasons if is_automatic(view) else ()
+    return KeptView(view, storage_of(view, decision.storage), decision.storage, group, reached, reasons)
 
 
 def _check_group(views: SelfMaintainedViews, kept: KeptView) -> None:
@@ -118,6 +118,7 @@ def _properties(kept: KeptView) -> dict[str, Any]:
     ]
     return {
         **dict(kept.view.properties),
+        **({REASONS: list(kept.reasons)} if kept.reasons else {}),
         SELF_MAINTAINED: kept.as_json(),
         ALGORITHM: kept.storage_name,
         LEVEL: str(kept.level),

@@ -159,16 +159,7 @@ class Following:
 
     @cached_property
     def _evaluable(self) -> bool:
-        """Whether the driver can evaluate all expressions of the view."""
-        tree = self.kept.storage.tree
-        columns = tuple(self.kept.types)
-        conditions = [condition for join in tree.joins for condition in join.where]
-        try:
-            for expression in (*conditions, *tree.where, *(expression for _, expression in tree.output)):
-                expression.compile(columns)
-        except ExpressionError:
-            return False
-        return True
+        return evaluable(self.kept)
 
     # --- afterwards ---
 
@@ -185,6 +176,19 @@ class Following:
                 come = net.filter(pc.greater(net[WEIGHT], 0)).select(names)
                 self.contents.go_on(catalog[table], before, record, gone, come, structure.ids)
         self._made.clear()
+
+
+def evaluable(kept: KeptView) -> bool:
+    """Whether the driver can evaluate all expressions of a view."""
+    tree = kept.storage.tree
+    columns = tuple(kept.types)
+    conditions = [condition for join in tree.joins for condition in join.where]
+    try:
+        for expression in (*conditions, *tree.where, *(expression for _, expression in tree.output)):
+            expression.compile(columns)
+    except ExpressionError:
+        return False
+    return True
 
 
 def _signed(view: Definition, delta: Any) -> pa.Table:

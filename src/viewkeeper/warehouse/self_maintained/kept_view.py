@@ -26,6 +26,7 @@ from viewkeeper.storage.tables import Structure
 from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.catalog import Catalog, Definition
 from viewkeeper.warehouse.columns import Columns
+from viewkeeper.warehouse.self_maintained.choosing import REASONS
 from viewkeeper.warehouse.summaries.naming import slug
 
 SELF_MAINTAINED = "self_maintained"
@@ -41,6 +42,8 @@ class KeptView:
     storage_name: str
     group: str
     level: Level
+    reasons: tuple[str, ...] = ()
+    """why it has this storage, if that was left to viewkeeper"""
 
     @property
     def name(self) -> str:
@@ -96,7 +99,12 @@ def kept_view(definition: Definition, relations: Mapping[str, Relation]) -> Kept
     view = parse_definition(told["sql"], relations)
     assert isinstance(view, View | OuterJoinView)
     return KeptView(
-        view, storage_of(view, told["storage"]), told["storage"], definition.group, Level[told["level"].upper()]
+        view,
+        storage_of(view, told["storage"]),
+        told["storage"],
+        definition.group,
+        Level[told["level"].upper()],
+        tuple(definition.properties.get(REASONS, ())),
     )
 
 

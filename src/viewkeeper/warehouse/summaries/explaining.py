@@ -1,6 +1,6 @@
 """`explain`: how a view is kept fresh, or would be; told without asking a source and without Spark.
 
-a join       its algorithm, and the order in which each change is joined
+a join       its algorithm, and the order in which each change is joined; if it is self-maintained, what is stored
 a summary    its place in the lattice, what it stores, what it is computed from and why, by which statements
 a family     each of its tables
 """
@@ -8,7 +8,7 @@ a family     each of its tables
 import re
 from collections.abc import Iterable
 
-from viewkeeper.mediator.choice import promised, unmaintained
+from viewkeeper.mediator.choice import promised
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.parse_summary import parse_definition
@@ -18,6 +18,10 @@ from viewkeeper.sql.view import View
 from viewkeeper.summary.plan import CHANGES
 from viewkeeper.warehouse.catalog import Definition, families, find, free_name
 from viewkeeper.warehouse.known_sources import KnownSources
+from viewkeeper.warehouse.self_maintained.automatic import REMOTE
+from viewkeeper.warehouse.self_maintained.choosing import PROPERTY, REASONS, storage_for
+from viewkeeper.warehouse.self_maintained.explained import explain_stored, explain_supposed
+from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.decision import TOO_FEW, WORTH_RECOMPUTING, decide
 from viewkeeper.warehouse.summaries.explained_join import maintenance, sweeps
@@ -47,6 +51,8 @@ def explain(snapshot: Snapshot, sources: KnownSources, text: str) -> Explanation
     definition = find(overview.catalog, text)
     if SUMMARY in definition.properties:
         return _stored_tables(overview, text, [text])
+    if SELF_MAINTAINED in definition.properties:
+        return explain_stored(overview, definition)
     return _stored_join(overview, definition)
 
 
@@ -73,16 +79,27 @@ def _stored_join(overview: Overview, stored: Definition) -> Explanation:
         group.last,
         halt.reason if halt is not None else None,
         sweeps(maintenance(view, overview.sources, told.get(ALGORITHM))) if view is not None else (),
+        storage_asked=told.get(PROPERTY),
+        storage=REMOTE if maintained else None,
+        storage_reasons=_why_remote(stored) if maintained else (),
     )
+
+
+def _why_remote(stored: Definition) -> tuple[str, ...]:
+    told = stored.properties
+    asked = "it was asked for" if PROPERTY in told else "nothing else was asked for"
+    return tuple(told.get(REASONS, ())) or (asked,)
 
 
 def _supposed(overview: Overview, sql: str) -> Explanation:
     parsed = parse_definition(sql, overview.relations)
     free_name(overview.catalog, parsed.name)
-    if isinstance(parsed, OuterJoinView):
-        raise unmaintained(parsed)
-    if not isinstance(parsed, View):
+    if not isinstance(parsed, View | OuterJoinView):
         return _supposed_tables(overview, parsed)
+    decision = storage_for(parsed, overview.sources.definitions(), overview.rates)
+    if decision.storage != REMOTE:
+        return explain_supposed(overview, parsed, decision)
+    assert isinstance(parsed, View)
     how = maintenance(parsed, overview.sources, None)
     return Explanation(
         parsed.name,
@@ -99,6 +116,9 @@ def _supposed(overview: Overview, sql: str) -> Explanation:
         None,
         None,
         sweeps(how),
+        storage_asked=dict(parsed.properties).get(PROPERTY),
+        storage=REMOTE,
+        storage_reasons=decision.reasons,
     )
 
 

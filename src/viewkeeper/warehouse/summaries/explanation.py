@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from viewkeeper.warehouse.self_maintained.explanation import SelfMaintained
 from viewkeeper.warehouse.summaries.overview import Told
 from viewkeeper.warehouse.summaries.ways import Way
 
@@ -141,7 +142,8 @@ class Explanation:
 
     view: str
     kind: str
-    """join, summary or family; or hidden, for a table that serves summaries; or loaded, if nothing maintains it"""
+    """join, self-maintained, summary or family; or hidden, for a table that serves summaries; or loaded, if nothing
+    maintains it"""
     created: bool
     """whether it is stored; else it is as it would be"""
     sql: str | None
@@ -160,3 +162,10 @@ class Explanation:
     lattice: LatticeFacts | None = None
     tables: tuple[Table, ...] = field(default=())
     """of a summary itself; of a family its members"""
+    storage_asked: str | None = None
+    """what its property says"""
+    storage: str | None = None
+    """of a join: remote if sources are asked, else what is stored for it"""
+    storage_reasons: tuple[str, ...] = ()
+    """why so"""
+    self_maintained: SelfMaintained | None = None

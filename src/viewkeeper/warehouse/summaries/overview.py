@@ -14,6 +14,7 @@ from viewkeeper.warehouse.halted import Halt, Halts
 from viewkeeper.warehouse.known_relations import relations_of
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.record import Record
+from viewkeeper.warehouse.self_maintained.change_rates import recent, transactions_per_hour
 from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
 from viewkeeper.warehouse.summaries.keeping import METRICS
@@ -77,6 +78,17 @@ class Overview:
     def rows(self, table: str) -> int | None:
         """How many rows are stored; None if there is no such table."""
         return self.record.tables[table].rows if table in self.record.tables else None
+
+    def bytes(self, table: str) -> int | None:
+        """What the files of a table take; None if there is no such table."""
+        if table not in self.record.tables:
+            return None
+        return sum(file.size for file in self._files.tables.files(self.catalog[table], self.record.tables[table]))
+
+    @cached_property
+    def rates(self) -> dict[str, float]:
+        """Transactions per hour, by source, as far as the commit log knows them."""
+        return transactions_per_hour(recent(self._files.log))
 
     def learned(self, lattice: Lattice) -> Learned:
         """What past refreshes taught; nothing, of a lattice that is not stored yet."""
