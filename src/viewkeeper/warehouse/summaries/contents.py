@@ -64,9 +64,7 @@ class Contents:
         self.remember(view, record, known, columns)
         return known
 
-    def remember(
-        self, view: Definition, record: Record, content: ArrowContent, columns: Names | None = None
-    ) -> None:
+    def remember(self, view: Definition, record: Record, content: ArrowContent, columns: Names | None = None) -> None:
         """Keep the rows of a table at a commit, and those of no other commit."""
         new = _key(view, record, columns)
         with self._remembering:
