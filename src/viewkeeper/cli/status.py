@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 def status(path: str, as_json: bool) -> None:
     """Show what a warehouse holds: per view its last state, where the sources are in it, its size, and how it is kept.
 
-    "rows" and "size" are of what is stored. "pending" counts the signed rows that were appended since the last
-    compaction, and their files. A family is the tables of a CUBE, ROLLUP or GROUPING SETS, which are read by one name.
-    Hidden tables are kept for the sake of the views; --json has each of them, and everything as it is stored: here
-    positions are shown without leading zeros. No source is contacted: while 'viewkeeper run' is at work, what it said
-    last is shown, with its age.
+    "rows" and "size" are of what is stored: of a self-maintained view, in the hidden tables that it is computed from.
+    "pending" counts the signed rows that were appended since the last compaction, and their files. A family is the
+    tables of a CUBE, ROLLUP or GROUPING SETS, which are read by one name. Hidden tables are kept for the sake of the
+    views; --json has each of them, and everything as it is stored: here positions are shown without leading zeros. No
+    source is contacted: while 'viewkeeper run' is at work, what it said last is shown, with its age.
 
     \b
     Example:

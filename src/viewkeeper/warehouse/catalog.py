@@ -23,6 +23,8 @@ LONGEST_FOLDER = 100
 """File systems allow some 255 bytes in a name."""
 SHOWN, HAVING = "shown", "having"
 """properties of a view whose readers see other columns than are stored, or not all rows"""
+COMPUTED = "computed"
+"""property of a view whose own table stays empty: the hidden tables that its rows are computed from"""
 FAMILY, PADDED = "family", "padded"
 """properties of a view that is read together with others, as one: a part of a CUBE, a ROLLUP or GROUPING SETS"""
 
@@ -34,6 +36,19 @@ class Layout(StrEnum):
     """a compacted base, and signed deltas appended to it: for large views"""
     REWRITTEN = "rewritten"
     """the rows of the last state, written anew by every change: for small views, which any tool reads as they are"""
+
+
+@dataclass(frozen=True)
+class Computed:
+    """rows ⋈ copy_0 ⋈ copy_1 ...: hidden tables of the view's own group, each a set of rows."""
+
+    rows: str
+    copies: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """each with the columns that point into it, which have the same names there and in `rows`"""
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return self.rows, *(copy for copy, _ in self.copies)
 
 
 @dataclass(frozen=True)
@@ -76,9 +91,15 @@ class Definition:
         return self.properties.get(HAVING)
 
     @property
+    def computed(self) -> Computed | None:
+        """What its rows are computed from whenever they are read; None if they are in its own table."""
+        told = self.properties.get(COMPUTED)
+        return None if told is None else Computed(told["rows"], tuple((t, tuple(ids)) for t, ids in told["copies"]))
+
+    @property
     def shown_as_stored(self) -> bool:
         """Whether readers see exactly what is stored."""
-        return self.expressions is None and self.having is None and self.shown == self
+        return self.expressions is None and self.having is None and self.computed is None and self.shown == self
 
     @property
     def hidden(self) -> bool:
@@ -176,6 +197,11 @@ def families(catalog: Catalog) -> dict[str, tuple[Definition, ...]]:
 def readable(catalog: Catalog) -> tuple[str, ...]:
     """The names that readers know, sorted: of views that are not hidden, and of families."""
     return tuple(sorted({name for name, view in catalog.items() if not view.hidden} | families(catalog).keys()))
+
+
+def tables_of(catalog: Catalog, view: Definition) -> tuple[Definition, ...]:
+    """The tables that the rows of a view are stored in: its own, or those that it is computed from."""
+    return (view,) if view.computed is None else tuple(catalog[name] for name in view.computed.tables)
 
 
 def find(catalog: Catalog, view: str) -> Definition:

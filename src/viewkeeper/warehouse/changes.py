@@ -23,15 +23,19 @@ from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.spark_files import read_files
 
 
-def read_changes(files: Files, view: Definition, newest: Record, since: int, until: int) -> DataFrame:
-    """The signed rows of the states in (since, until], with their states, as readers see them."""
-    if view.layout is Layout.APPENDED:
-        pieces = _appended(files, view, newest, since, until)
+def stored_changes(files: Files, table: Definition, newest: Record, since: int, until: int) -> DataFrame:
+    """The signed rows of the states in (since, until], with their states, as they are stored: not added up."""
+    if table.layout is Layout.APPENDED:
+        pieces = _appended(files, table, newest, since, until)
     else:
-        pieces = [_within(_read(files, view, HOME, _change_files(files, view, newest, since, until)), since, until)]
-    total = reduce(lambda some, more: some.unionAll(more), pieces)
+        pieces = [_within(_read(files, table, HOME, _change_files(files, table, newest, since, until)), since, until)]
+    return reduce(lambda some, more: some.unionAll(more), pieces)
+
+
+def shown_changes(stored: DataFrame, view: Definition) -> DataFrame:
+    """The same as readers see them."""
     # A row that one state inserts and deletes has not changed; nor has one of which readers do not see what changed.
-    return added_up(shown_rows(total, view, WEIGHT, STATE), STATE)
+    return added_up(shown_rows(stored, view, WEIGHT, STATE), STATE)
 
 
 def family_changes(members: Sequence[DataFrame], views: Sequence[Definition]) -> DataFrame:

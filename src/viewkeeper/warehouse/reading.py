@@ -10,6 +10,7 @@ bag, it does not matter whether two copies of a row come from one place.
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import TYPE_CHECKING, Union
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -24,6 +25,9 @@ from viewkeeper.warehouse.row_hash import row_hash
 from viewkeeper.warehouse.signed_frames import quoted
 from viewkeeper.warehouse.spark_files import read_files
 from viewkeeper.warehouse.store import LocalStore
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.computed_views import ComputedView
 
 BROADCAST_ROWS = 1_000_000
 """Beyond this many pending rows, what they change is found by an exchange of the base instead of a broadcast."""
@@ -173,7 +177,7 @@ class FamilyView:
         return added_up(padded_rows([member.weights() for member in self._members], self._views, WEIGHT))
 
 
-MemberView = AppendedView | RewrittenView | ShownView
+MemberView = Union[AppendedView, RewrittenView, ShownView, "ComputedView"]
 StoredView = MemberView | FamilyView
 
 

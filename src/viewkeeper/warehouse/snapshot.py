@@ -1,15 +1,16 @@
 """One commit, held still: all views of a group read from it show one vector, while refreshes go on."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from viewkeeper.errors import StateGone
 from viewkeeper.messages import Vector
-from viewkeeper.warehouse.catalog import Catalog, Catalogs, Definition, Layout, families, find, readable
+from viewkeeper.warehouse.catalog import Catalog, Catalogs, Definition, Layout, families, find, readable, tables_of
 from viewkeeper.warehouse.commit_log import CommitLog, state_gone
 from viewkeeper.warehouse.delta_table import DataFile
+from viewkeeper.warehouse.kept_reads import KeptReads
 from viewkeeper.warehouse.pins import Pin, pin
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.states import State, common_states, states_of
@@ -19,6 +20,7 @@ from viewkeeper.warehouse.tables import Tables
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from viewkeeper.warehouse.computed_views import ComputedView
     from viewkeeper.warehouse.reading import AppendedView, MemberView, RewrittenView, StoredView
 
 
@@ -31,6 +33,7 @@ class Files:
     catalogs: Catalogs
     tables: Tables
     spark: "Callable[[], SparkSession]"
+    kept_reads: KeptReads = field(default_factory=KeptReads)
 
 
 class Snapshot:
@@ -90,7 +93,8 @@ class Snapshot:
 
     def states(self, view: str) -> list[State]:
         """The states of a view that can be read, oldest first."""
-        return common_states([states_of(self._files.log, one, self._record) for one in self._members(view)])
+        members = [tables_of(self.catalog, one) for one in self._members(view)]
+        return common_states([states_of(self._files.log, tables, self._record) for tables in members])
 
     # --- reading ---
 
@@ -108,21 +112,17 @@ class Snapshot:
             return FamilyView([(self._shown(member, state, view), member) for member in members])
         return self._shown(find(self.catalog, view), state, view)
 
-    def with_hidden(self, view: str, state: int | None = None) -> "AppendedView | RewrittenView":
-        """One view as it is stored, with the rows and columns that are not shown."""
-        return self._table(find(self.catalog, view), state, view)
+    def with_hidden(self, view: str, state: int | None = None) -> "AppendedView | RewrittenView | ComputedView":
+        """One view as it is stored, with the rows and columns that are not shown; or as it is computed."""
+        found = find(self.catalog, view)
+        return self._table(found, state, view) if found.computed is None else self._computed(found, state, view)
 
     def changes(self, view: str, since: int, until: int | None = None) -> "DataFrame":
         """The signed rows of the states after `since`, up to `until` (by default the last)."""
-        from viewkeeper.warehouse.changes import family_changes, read_changes
+        from viewkeeper.warehouse.changes import family_changes
 
-        members, changes = self._members(view), []
-        for member in members:
-            self._holding(member, since, view)
-            newest, last = self._holding(member, until, view)
-            if last < since:
-                raise StateGone(f"state {last} of {view} is before state {since}", "give the earlier one as 'since'")
-            changes.append(read_changes(self._files, member, newest, since, last))
+        members = self._members(view)
+        changes = [self._changes(member, since, until, view) for member in members]
         return family_changes(changes, members) if view in families(self.catalog) else changes[0]
 
     def sql(self, query: str) -> "DataFrame":
@@ -138,8 +138,46 @@ class Snapshot:
     def _shown(self, view: Definition, state: int | None, asked: str) -> "MemberView":
         from viewkeeper.warehouse.reading import ShownView
 
+        if view.computed is not None:
+            return self._computed(view, state, asked)
         stored = self._table(view, state, asked)
         return stored if view.shown_as_stored else ShownView(stored, view)
+
+    def _computed(self, view: Definition, state: int | None, asked: str) -> "ComputedView":
+        from viewkeeper.warehouse.computed_views import ComputedView
+
+        tables, last = tables_of(self.catalog, view), self._record.groups[view.group].last
+        for table in tables:
+            self._holding(table, state, asked)
+        stored = [self._table(table, state, asked) for table in tables]
+        at = last, *(self._record.tables[table.name].version for table in tables)
+
+        def once(rows: "DataFrame") -> "DataFrame":
+            return self._files.kept_reads.read(view, at, rows) if state in (None, last) else rows
+
+        return ComputedView(view, tables, stored, once)
+
+    def _changes(self, view: Definition, since: int, until: int | None, asked: str) -> "DataFrame":
+        from viewkeeper.warehouse.changes import shown_changes, stored_changes
+        from viewkeeper.warehouse.computed_changes import computed_changes, joined_changes
+
+        tables, newest = tables_of(self.catalog, view), []
+        last = self._record.groups[view.group].last if until is None else until
+        for table in tables:
+            self._holding(table, since, asked)
+            newest.append(self._holding(table, last, asked)[0])
+        if last < since:
+            raise StateGone(f"state {last} of {asked} is before state {since}", "give the earlier one as 'since'")
+        signed = [
+            stored_changes(self._files, table, record, since, last)
+            for table, record in zip(tables, newest, strict=True)
+        ]
+        if view.computed is None:
+            return shown_changes(signed[0], view)
+        if not view.computed.copies:
+            return computed_changes(view, tables, signed[0])
+        before = [self._table(table, since, asked).bag() for table in tables]
+        return joined_changes(view, tables, before, signed, since, rows=self._record.tables[tables[0].name].rows)
 
     def _table(self, view: Definition, state: int | None, asked: str) -> "AppendedView | RewrittenView":
         from viewkeeper.warehouse.reading import AppendedView, RewrittenView

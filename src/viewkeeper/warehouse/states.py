@@ -11,7 +11,8 @@ from viewkeeper.warehouse.record import Record
 
 @dataclass(frozen=True)
 class State:
-    """One state of a view; `rows` counts what is stored, duplicates too, `commit` made it readable at `time`."""
+    """One state of a view; `rows` counts what is stored, duplicates too, `commit` made it readable at `time`. Of a view
+    that is computed, it counts the rows that it is computed from."""
 
     state: int
     vector: Vector
@@ -20,9 +21,15 @@ class State:
     commit: int
 
 
-def states_of(log: CommitLog, view: Definition, newest: Record) -> list[State]:
-    """The readable states, oldest first."""
-    return list(_walk(log, view, newest))
+def states_of(log: CommitLog, tables: Sequence[Definition], newest: Record) -> list[State]:
+    """The states that can be read of all tables of a view, oldest first, with the rows of the first table."""
+    oldest = oldest_state(tables, newest)
+    return [state for state in _walk(log, tables[0], newest) if state.state >= oldest]
+
+
+def oldest_state(tables: Sequence[Definition], newest: Record) -> int:
+    """The oldest state that all tables of a view can still give."""
+    return max(newest.tables[table.name].oldest for table in tables)
 
 
 def common_states(members: Sequence[list[State]]) -> list[State]:

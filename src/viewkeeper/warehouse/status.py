@@ -1,24 +1,26 @@
 """What `status` says: of the warehouse, and of each view. It needs no Spark."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from viewkeeper.messages import Vector
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
-from viewkeeper.warehouse.catalog import Definition
+from viewkeeper.warehouse.catalog import Definition, tables_of
 from viewkeeper.warehouse.halted import Halt, Halts
 from viewkeeper.warehouse.pins import pinned_commits
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.running import Running, RunningFile
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.source_files import SourceFiles
+from viewkeeper.warehouse.states import oldest_state
 from viewkeeper.warehouse.summaries.naming import SUMMARY, log_name
 from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL
 
 
 @dataclass(frozen=True)
 class ViewStatus:
-    """One view: its last state, and what it takes on disk."""
+    """One view: its last state, and what it takes on disk. Of a view that is computed, files, bytes and pending are
+    those of the hidden tables that it is computed from, and `rows` those of the first of them."""
 
     view: str
     group: str
@@ -84,7 +86,8 @@ def status_of(files: Files, identity: str) -> Status:
     """The status at the last commit."""
     record = files.log.last()
     halts = Halts(files.store).all()
-    views = sorted(files.catalogs.read(record.catalog).values(), key=lambda view: view.name)
+    catalog = files.catalogs.read(record.catalog)
+    views = sorted(catalog.values(), key=lambda view: view.name)
     return Status(
         str(files.store),
         identity,
@@ -92,32 +95,34 @@ def status_of(files: Files, identity: str) -> Status:
         record.time,
         len(files.log.numbers()),
         len(pinned_commits(files.store)),
-        tuple(_status_of(files, view, record, halts) for view in views if not view.hidden),
+        tuple(_status_of(files, view, tables_of(catalog, view), record, halts) for view in views if not view.hidden),
         record.metrics,
         tuple(
             SourceStatus(one.name, one.kind, one.url, tuple(one.relations), one.installed)
             for one in SourceFiles(files.store).all().values()
         ),
         RunningFile(files.store).read(),
-        tuple(_status_of(files, view, record, halts) for view in views if view.hidden),
+        tuple(_status_of(files, view, tables_of(catalog, view), record, halts) for view in views if view.hidden),
     )
 
 
-def _status_of(files: Files, view: Definition, record: Record, halts: Mapping[str, Halt]) -> ViewStatus:
-    table, group = record.tables[view.name], record.groups[view.group]
-    listed = files.tables.files(view, table)
+def _status_of(
+    files: Files, view: Definition, tables: Sequence[Definition], record: Record, halts: Mapping[str, Halt]
+) -> ViewStatus:
+    group, stored = record.groups[view.group], [record.tables[table.name] for table in tables]
+    listed = [file for table, state in zip(tables, stored, strict=True) for file in files.tables.files(table, state)]
     return ViewStatus(
         view.name,
         view.group,
         view.layout.value,
         group.last,
-        table.oldest,
+        oldest_state(tables, record),
         dict(group.vector),
-        table.rows,
+        stored[0].rows,
         len(listed),
         sum(file.size for file in listed),
-        table.pending.files,
-        table.pending.rows,
+        sum(state.pending.files for state in stored),
+        sum(state.pending.rows for state in stored),
         str(files.store.path(view.folder)),
         view.properties.get(ALGORITHM),
         view.properties.get(LEVEL),

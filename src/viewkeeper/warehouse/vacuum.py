@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from viewkeeper.clock import now
-from viewkeeper.warehouse.catalog import VIEWS, Definition, Layout
+from viewkeeper.warehouse.catalog import VIEWS, Definition, Layout, tables_of
 from viewkeeper.warehouse.commit_log import HOME
 from viewkeeper.warehouse.pins import pinned_commits
 from viewkeeper.warehouse.record import Record
@@ -68,12 +68,18 @@ class _Kept:
         self._moment = now()
         self._definitions: dict[str, Definition] = {}
         """every view that a record knows, by its folder"""
-        for catalog in {record.catalog for record in self._records}:
-            for view in writer.catalogs.read(catalog).values():
+        own: dict[str, float] = {}
+        """the retention of each that has one"""
+        for number in sorted({record.catalog for record in self._records}):
+            catalog = writer.catalogs.read(number)
+            for view in catalog.values():
                 self._definitions[view.folder] = view
+                # The tables that a view is computed from are kept as long as it is.
+                for table in (view, *tables_of(catalog, view)):
+                    if view.retention is not None:
+                        own[table.folder] = view.retention
         self._first = {
-            folder: self._first_commit(max(grace, retention if view.retention is None else view.retention))
-            for folder, view in self._definitions.items()
+            folder: self._first_commit(max(grace, own.get(folder, retention))) for folder in self._definitions
         }
         self._fallback = self._first_commit(max(grace, retention))
 

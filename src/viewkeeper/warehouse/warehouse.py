@@ -20,7 +20,7 @@ from viewkeeper.mediator.report import Report
 from viewkeeper.messages import Vector
 from viewkeeper.sources.base import Finding
 from viewkeeper.warehouse.audits import Audit
-from viewkeeper.warehouse.catalog import Catalogs, find
+from viewkeeper.warehouse.catalog import Catalogs, find, tables_of
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.commit_log import FORMAT_FILE, CommitLog, create_format, read_format
 from viewkeeper.warehouse.compaction import DEFAULT_POLICY, CompactionPolicy, Housekeeper
@@ -28,6 +28,7 @@ from viewkeeper.warehouse.durations import seconds
 from viewkeeper.warehouse.histories import recording
 from viewkeeper.warehouse.keeper import Keeper
 from viewkeeper.warehouse.known_sources import KnownSources
+from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.running import RunningFile
 from viewkeeper.warehouse.session import local_session
 from viewkeeper.warehouse.snapshot import Files, Snapshot, pinned
@@ -105,6 +106,7 @@ class Warehouse:
 
     def close(self) -> None:
         """Wait for a compaction that is under way, and let the next writer in."""
+        self._files.kept_reads.close()
         if self._known is not None:
             self._known.close()
         if self._housekeeper is not None:
@@ -124,8 +126,12 @@ class Warehouse:
 
     def commit(self, metrics: Mapping[str, Any] | None = None) -> Commit:
         """What a `with` block does to the returned object becomes one atomic commit when the block ends."""
-        afterwards = self._housekeeper.look if self._housekeeper else None
-        return Commit(self._writing(), metrics, afterwards, self._keeper.summaries.follow)
+        return Commit(self._writing(), metrics, self._after_commit, self._keeper.summaries.follow)
+
+    def _after_commit(self, record: Record) -> None:
+        self._files.kept_reads.look(record)
+        if self._housekeeper is not None:
+            self._housekeeper.look(record)
 
     def compact(self, view: str | None = None) -> list[str]:
         """Give views with pending deltas a new base, now; the names of those that had any."""
@@ -133,7 +139,7 @@ class Warehouse:
 
         writer = self._writing()
         catalog = writer.catalog
-        views = [find(catalog, view)] if view else [catalog[name] for name in sorted(catalog)]
+        views = tables_of(catalog, find(catalog, view)) if view else [catalog[name] for name in sorted(catalog)]
         return [definition.name for definition in views if compact(writer, definition) is not None]
 
     def vacuum(
