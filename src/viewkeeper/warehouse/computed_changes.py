@@ -6,7 +6,8 @@ lives in intervals of states, and a row of the view lives while all rows that it
     life(pair ⋈ row_0 ⋈ row_1 ...)  =  life(pair) ∩ life(row_0) ∩ life(row_1) ...        [from, to)
     changes                         =  Σ + at `from` if that is after `since`,  - at `to` if that is not after `until`
 
-Only pairs that come or go in the range, or of which a row does, have to be looked at.
+Only pairs that come or go in the range, or of which a row does, have to be looked at: of a large table nothing else is
+sorted. Finding them costs more than sorting a small one.
 """
 
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ FROM, TO = f"{RESERVED}from", f"{RESERVED}to"
 OTHER_FROM, OTHER_TO = f"{RESERVED}other_from", f"{RESERVED}other_to"
 TOUCHED = f"{RESERVED}touched"
 FOREVER = (1 << 63) - 1
+SORTED_ROWS = 100_000
+"""A table of no more rows is sorted as a whole."""
 
 
 def computed_changes(view: Definition, tables: Sequence[Definition], signed: DataFrame) -> DataFrame:
@@ -42,25 +45,25 @@ def joined_changes(
     before: Sequence[DataFrame],
     signed: Sequence[DataFrame],
     since: int,
-    *,
-    rows: int,
+    sizes: Sequence[int],
 ) -> DataFrame:
-    """From what the tables hold at `since`, and their signed rows of later states. `rows` says how many pairs there
-    are, about."""
+    """From what the tables hold at `since`, and their signed rows of later states; `sizes` are their rows, about."""
     assert view.computed is not None
     kept = [F.col(quoted(name)) for name in pointing_columns(view, tables)]
-    pairs_net = added_up(signed[0].select(*kept, WEIGHT, STATE), STATE)
-    nets = [added_up(frame, STATE) for frame in signed[1:]]
+    pairs, changed_pairs = before[0].select(*kept), signed[0].select(*kept, WEIGHT, STATE)
     all_ids = [ids for _, ids in view.computed.copies]
-    touching = [(ids_of(view), pairs_net), *zip(all_ids, nets, strict=True)]
-    touched = _touched(before[0].select(*kept), touching).select(*kept)
-    concerned = touched.unionAll(pairs_net.select(*kept))
-    few = rows <= BROADCAST_ROWS or concerned.limit(BROADCAST_ROWS + 1).count() <= BROADCAST_ROWS
-    lives = _lives(touched, pairs_net, since)
-    for ids, copy, net in zip(all_ids, before[1:], nets, strict=True):
-        wanted = concerned.select(*map(quoted, ids)).distinct()
-        copied = copy.join(F.broadcast(wanted) if few else wanted, list(ids), "left_semi")
-        lives = _meeting(lives, _lives(copied, net, since), ids)
+    if sizes[0] > SORTED_ROWS:
+        pairs = _touched(pairs, [(ids_of(view), changed_pairs), *zip(all_ids, signed[1:], strict=True)]).select(*kept)
+    concerned = pairs.unionAll(changed_pairs.select(*kept))
+    lives = _lives(pairs, changed_pairs, since)
+    copies = zip(all_ids, before[1:], signed[1:], sizes[1:], strict=True)
+    few = sizes[0] <= BROADCAST_ROWS
+    for ids, copy, changed, size in copies:
+        if size > SORTED_ROWS:
+            few = few or concerned.limit(BROADCAST_ROWS + 1).count() <= BROADCAST_ROWS
+            wanted = concerned.select(*map(quoted, ids)).distinct()
+            copy = copy.join(F.broadcast(wanted) if few else wanted, list(ids), "left_semi")
+        lives = _meeting(lives, _lives(copy, changed, since), ids)
     begun_or_ended = (F.col(FROM) > since) | (F.col(TO) < FOREVER)
     shown = evaluated(lives.filter(begun_or_ended), ComputedExpressions(view, tables), FROM, TO)
     return added_up(_begun_and_ended(shown, since), STATE)
@@ -69,16 +72,18 @@ def joined_changes(
 def _touched(pairs: DataFrame, touching: Sequence[tuple[Sequence[str], DataFrame]]) -> DataFrame:
     """The pairs that have ids of changed rows, found in one pass."""
     flags: list[Column] = []
-    for number, (ids, net) in enumerate(touching):
+    for number, (ids, changed) in enumerate(touching):
         flag = f"{TOUCHED}_{number}"
-        changed = net.select(*map(quoted, ids)).distinct().withColumn(flag, F.lit(True))
-        pairs = pairs.join(changed, list(ids), "left")
+        pairs = pairs.join(
+            changed.select(*map(quoted, ids)).distinct().withColumn(flag, F.lit(True)), list(ids), "left"
+        )
         flags.append(F.col(flag).isNotNull())
     return pairs.filter(reduce(Column.__or__, flags))
 
 
-def _lives(before: DataFrame, net: DataFrame, since: int) -> DataFrame:
+def _lives(before: DataFrame, signed: DataFrame, since: int) -> DataFrame:
     """Rows that are there at `since`, and those that come later, with their lives."""
+    net = added_up(signed, STATE)
     columns = [F.col(quoted(name)) for name in net.columns if name not in (WEIGHT, STATE)]
     there = before.select(*columns, F.lit(1).cast("bigint").alias(WEIGHT), F.lit(since).cast("bigint").alias(STATE))
     # A row of a set comes and goes by turns.

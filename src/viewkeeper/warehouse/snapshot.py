@@ -177,7 +177,8 @@ class Snapshot:
         if not view.computed.copies:
             return computed_changes(view, tables, signed[0])
         before = [self._table(table, since, asked).bag() for table in tables]
-        return joined_changes(view, tables, before, signed, since, rows=self._record.tables[tables[0].name].rows)
+        sizes = [self._record.tables[table.name].rows for table in tables]
+        return joined_changes(view, tables, before, signed, since, sizes)
 
     def _table(self, view: Definition, state: int | None, asked: str) -> "AppendedView | RewrittenView":
         from viewkeeper.warehouse.reading import AppendedView, RewrittenView
