@@ -16,7 +16,7 @@ from viewkeeper.storage.change_sets import absent, present
 from viewkeeper.storage.join_tree import Columns, JoinTree, TwoWayJoin
 from viewkeeper.storage.parts import Parts, PartsLayout, refresh_parts
 from viewkeeper.storage.storage import changed_keys
-from viewkeeper.storage.tables import Changes, Structure, Tables, Z
+from viewkeeper.storage.tables import Changes, Structure, Tables, Z, computed_once
 
 
 class MatOutView:
@@ -58,6 +58,7 @@ class MatOutView:
                 left = left + left_alone
             if join.kind in (JoinKind.RIGHT, JoinKind.FULL):
                 left = left + right_alone
+            left = computed_once(left)
         return changes
 
     def of_view(self, tables: Tables[Z], leaves: Mapping[int, Z], changes: Changes[Z]) -> Z:

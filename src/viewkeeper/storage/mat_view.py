@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from viewkeeper.storage.join_tree import Columns, JoinTree, TwoWayJoin
 from viewkeeper.storage.parts import Parts, PartsLayout, refresh_parts
 from viewkeeper.storage.storage import changed_keys
-from viewkeeper.storage.tables import Changes, Structure, Tables, Z
+from viewkeeper.storage.tables import Changes, Structure, Tables, Z, computed_once
 
 
 class MatView:
@@ -34,7 +34,7 @@ class MatView:
             parts = refresh_parts(layout, stored_parts(join, tables, left, right), left, right)
             changes |= {f"joined {join.number}": parts.joined}
             changes |= {f"left {join.number}": parts.left, f"right {join.number}": parts.right}
-            left = parts.joined
+            left = computed_once(parts.joined)
         return changes
 
     def of_view(self, tables: Tables[Z], leaves: Mapping[int, Z], changes: Changes[Z]) -> Z:

@@ -13,7 +13,7 @@ from viewkeeper.storage.join_tree import Columns, JoinTree, TwoWayJoin
 from viewkeeper.storage.mat_view import stored_parts, structures_of
 from viewkeeper.storage.parts import PartsLayout, refresh_parts
 from viewkeeper.storage.storage import copies_of
-from viewkeeper.storage.tables import Changes, Tables, Z
+from viewkeeper.storage.tables import Changes, Tables, Z, computed_once
 
 
 class PartMatJoin:
@@ -35,7 +35,7 @@ class PartMatJoin:
             parts = refresh_parts(layout, stored_parts(join, tables, left, right), left, right)
             changes |= {f"joined {join.number}": parts.joined}
             changes |= {f"left {join.number}": parts.left, f"right {join.number}": parts.right}
-            left = layout.whole(parts.joined)
+            left = computed_once(layout.whole(parts.joined))
         return changes
 
     def of_view(self, tables: Tables[Z], leaves: Mapping[int, Z], changes: Changes[Z]) -> Z:

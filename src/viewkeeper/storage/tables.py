@@ -75,3 +75,9 @@ class HeldTables(Generic[Z]):
 def matching(rows: Z, columns: Columns, keys: Z) -> Z:
     """rows ⋉ keys."""
     return rows.matching(keys.distinct(), tuple(zip(columns, keys.columns, strict=True)))
+
+
+def computed_once(rows: Z) -> Z:
+    """The same rows. In an engine that puts work off they are used many times, and are to be computed once."""
+    once = getattr(rows, "computed_once", None)
+    return rows if once is None else once()

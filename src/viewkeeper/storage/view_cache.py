@@ -14,7 +14,7 @@ from viewkeeper.storage.copies import of_pointers
 from viewkeeper.storage.join_tree import Columns, JoinTree, Side
 from viewkeeper.storage.pairs import OperandRows, dereferenced, refresh_pairs, with_columns_of
 from viewkeeper.storage.storage import copies_of, pairs_of
-from viewkeeper.storage.tables import Changes, Tables, Z, matching
+from viewkeeper.storage.tables import Changes, Tables, Z, computed_once, matching
 
 
 class ViewCache:
@@ -37,7 +37,7 @@ class ViewCache:
             changes[name] = pairs.of(join.ids)
             if later is not None:
                 gone = dereferenced(join, operands, pairs.gone, later.left.pointers)
-                left = pairs.come.keep(later.left.pointers) - gone
+                left = computed_once(pairs.come.keep(later.left.pointers) - gone)
         return changes
 
     def of_view(self, tables: Tables[Z], leaves: Mapping[int, Z], changes: Changes[Z]) -> Z:

@@ -169,4 +169,4 @@ class SparkTables:
         frame = self.snapshot.with_hidden(self.kept.table_of(table)).weights()
         rows = SparkZSet(frame, consolidated=True, positive=True)
         found = rows.matching(keys.distinct(), tuple(zip(columns, keys.columns, strict=True)))
-        return found if wanted is None else found.keep(wanted)
+        return (found if wanted is None else found.keep(wanted)).computed_once()
