@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from deltalake import convert_to_deltalake
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -27,8 +28,6 @@ from viewkeeper.warehouse.self_maintained.following import Following
 from viewkeeper.warehouse.stored_states import StoredStates
 
 VIEW = "v"
-# Comparing all rows of a larger result takes longer than everything that is measured: sums of two hashes do.
-MOST_COMPARED = 200_000
 
 
 @dataclass
@@ -196,24 +195,20 @@ class Recomputed:
             shutil.rmtree(self._into, ignore_errors=True)
 
 
-def differs(one: DataFrame, other: DataFrame) -> str | None:
-    """How two results differ, if they do: all rows are compared if they are not too many, else their number and the
-    sums of two hashes of 64 bits."""
-    if one.dtypes != other.dtypes:
-        return f"the columns {one.dtypes} are not {other.dtypes}"
-    if (mine := _fingerprint(one)) != (its := _fingerprint(other)):
-        return f"{mine} is not {its}"
-    if mine[0] <= MOST_COMPARED and not (one.exceptAll(other).isEmpty() and other.exceptAll(one).isEmpty()):
-        return "as many rows, and other ones"
-    return None
+def content(rows: DataFrame, columns: list[str], *, large: bool) -> tuple[Any, ...]:
+    """What tells a result from others: its types and all of its rows; of a large one, which would take longer to compare
+    than to compute, their number and the sums of two hashes of 64 bits."""
+    rows = rows.select(*columns)
+    if large:
+        return (rows.dtypes, *_fingerprint(rows))
+    return rows.dtypes, rows.toArrow().sort_by([(column, "ascending") for column in columns]).combine_chunks()
 
 
 def _fingerprint(rows: DataFrame) -> tuple[int, Any, Any]:
     columns = [F.col(f"`{column}`") for column in rows.columns]
     hashes = [F.xxhash64(*some).cast("decimal(20, 0)") for some in (columns, [F.lit("again"), *reversed(columns)])]
-    (found,) = (
-        rows.select(hashes[0].alias("one"), hashes[1].alias("other"))
-        .agg(F.count("*").alias("rows"), F.sum("one").alias("one"), F.sum("other").alias("other"))
-        .collect()
-    )
+    hashed = rows.select(hashes[0].alias("one"), hashes[1].alias("other"))
+    (found,) = hashed.agg(
+        F.count("*").alias("rows"), F.sum("one").alias("one"), F.sum("other").alias("other")
+    ).collect()
     return found["rows"], found["one"], found["other"]
