@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from deltalake import convert_to_deltalake
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -196,7 +195,7 @@ class Recomputed:
 
 
 def content(rows: DataFrame, columns: list[str], *, large: bool) -> tuple[Any, ...]:
-    """What tells a result from others: its types and all of its rows; of a large one, which would take longer to compare
+    """What tells a result from others: its types and all of its rows; of a large one, which takes longer to compare
     than to compute, their number and the sums of two hashes of 64 bits."""
     rows = rows.select(*columns)
     if large:
