@@ -83,6 +83,8 @@ def _show(audit: "Audit", rows: int) -> None:
             click.echo(f"  {heading} {weight} x {row!r}")
         if len(found) > rows:
             click.echo(f"  and {len(found) - rows} more {heading}")
+    if audit.structures:
+        click.echo(f"  what is stored to maintain it is not what it should be: {', '.join(audit.structures)}")
     click.echo(f"  the way out: viewkeeper reload {audit.view}")
 
 
@@ -93,6 +95,7 @@ def _as_json(audit: "Audit", rows: int) -> dict[str, Any]:
         "state": audit.state,
         "vector": dict(audit.vector),
         "distinct_rows": audit.rows,
+        "wrong_structures": list(audit.structures),
         **{
             name: {"rows": len(found), "sample": [{"row": list(row), "times": times} for row, times in found[:rows]]}
             for name, found in (("missing", audit.missing), ("extra", audit.extra))

@@ -22,14 +22,18 @@ class Audit:
     """rows that should be there, with how often"""
     extra: tuple[tuple[tuple[Any, ...], int], ...]
     """rows that should not"""
+    structures: tuple[str, ...] = ()
+    """of a view that is maintained by what is stored for it: the hidden tables that are not what they should be"""
 
     @property
     def clean(self) -> bool:
-        return not self.missing and not self.extra
+        return not self.missing and not self.extra and not self.structures
 
 
-def audited(view: str, group: GroupState, rows: int, wrong: Sequence[tuple[Row, int]]) -> Audit:
+def audited(
+    view: str, group: GroupState, rows: int, wrong: Sequence[tuple[Row, int]], structures: Sequence[str] = ()
+) -> Audit:
     """The audit of a view at the last state of its group, by the rows that are missing (+) and too many (-)."""
     missing = tuple((row, weight) for row, weight in wrong if weight > 0)
     extra = tuple((row, -weight) for row, weight in wrong if weight < 0)
-    return Audit(view, group.last, dict(group.vector), rows, missing, extra)
+    return Audit(view, group.last, dict(group.vector), rows, missing, extra, tuple(structures))

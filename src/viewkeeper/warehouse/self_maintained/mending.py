@@ -1,6 +1,6 @@
 """Self-maintained views compared with their sources, and made anew from them.
 
-audit     the view computed over the relations at its vector, compared with what its readers see
+audit     view and structures computed over the relations at its vector, compared with what is seen and stored
 reload    all structures computed anew; what is different becomes a new state
 """
 
@@ -11,6 +11,7 @@ from viewkeeper.sql.view import View
 from viewkeeper.warehouse.audits import Audit, audited
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.self_maintained.creating import create_all
+from viewkeeper.warehouse.self_maintained.following import NUMBERS
 from viewkeeper.warehouse.self_maintained.kept_view import KeptView, kept_view
 
 if TYPE_CHECKING:
@@ -21,19 +22,23 @@ def audit(views: "SelfMaintainedViews", name: str) -> Audit:
     """Compute a view from its sources at its own vector, and compare it with what its readers see."""
     keeper, kept = views.keeper, views.views()[name]
     with views.contents(kept, keeper.relations()) as (contents, _):
-        expected = _evaluated(views, kept, contents)
+        # An inner join is computed in another way than it is maintained.
+        expected = JoinPlan(kept.view).evaluate(contents) if isinstance(kept.view, View) else None
+        structures, view = views.computed(kept, contents)
+        expected = view if expected is None else expected
         stored = keeper.stored(name).keep(kept.view.columns)
         difference = expected - stored
         rows = stored.size()
         wrong = [] if difference.is_empty() else list(difference.weights())
-    return audited(name, keeper.writer.last.groups[kept.group], rows, wrong)
+        different = [table for table, one in kept.tables.items() if not _same(views, kept, table, structures[one.name])]
+    return audited(name, keeper.writer.last.groups[kept.group], rows, wrong, different)
 
 
-def _evaluated(views: "SelfMaintainedViews", kept: KeptView, contents: dict[str, Any]) -> Any:
-    # An inner join is computed in another way than it is maintained.
-    if isinstance(kept.view, View):
-        return JoinPlan(kept.view).evaluate(contents)
-    return views.computed(kept, contents)[1]
+def _same(views: "SelfMaintainedViews", kept: KeptView, table: str, expected: Any) -> bool:
+    """Whether a structure is what it should be. Which number a row without a key was given does not matter."""
+    numbers = {leaf.ids[0] for leaf in kept.storage.tree.leaves if leaf.numbered}
+    columns = tuple(column for column in kept.tables[table].columns if column not in numbers)
+    return bool((expected.keep(columns) - views.keeper.stored(table).keep(columns)).is_empty())
 
 
 def reload(views: "SelfMaintainedViews", definition: Definition) -> None:
@@ -44,13 +49,17 @@ def reload(views: "SelfMaintainedViews", definition: Definition) -> None:
     last = keeper.writer.last.groups[kept.group]
     same = {table: kept.columns_of(structure) for table, structure in kept.tables.items()}
     catalog = keeper.writer.catalog
-    with views.contents(kept, relations, fresh=True) as (contents, at), keeper.new_commit() as commit:
-        structures, _ = views.computed(kept, contents, first_number=(last.last + 1) << 32)
+    # Others of its group stay where they are, and so must it.
+    alone = all(one.group != kept.group for name, one in views.views().items() if name != kept.name)
+    with views.contents(kept, relations, fresh=alone) as (contents, at), keeper.new_commit() as commit:
+        structures, view = views.computed(kept, contents, first_number=(last.last + 1) * NUMBERS)
         if all(catalog[table].columns == columns for table, columns in same.items()):
             changes = {
                 table: structures[structure.name] - keeper.stored(table) for table, structure in kept.tables.items()
             }
-            commit.state(kept.group, at, changes)
+            # Those that follow the view are told what it shows from now on.
+            passed_on = {kept.name: [view - keeper.stored(kept.name)]}
+            commit.states(kept.group, [(at, {table: [one] for table, one in changes.items()})], passed_on=[passed_on])
         else:
             views.drop(commit, definition)
             commit.state(kept.group, at)
