@@ -331,6 +331,10 @@ class Staged:
         if changed:
             writer.catalogs.write(self.number, commit._catalog)
         tables = {name: committed.get(name) or last.tables[name].untouched() for name in commit._catalog}
+        for name, view in commit._catalog.items():
+            if view.computed is not None:
+                # It has no rows of its own; whoever asks how large it is means those that it is read from.
+                tables[name] = replace(tables[name], rows=tables[view.computed.rows].rows)
         groups = {name: group.untouched() for name, group in last.groups.items()}
         time = now().isoformat()
         groups |= {name: new.closed(time) for name, new in commit._groups.items() if new.steps}

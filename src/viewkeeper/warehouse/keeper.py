@@ -24,6 +24,7 @@ from viewkeeper.mediator.group import GroupPlan, Recorder
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Position, Vector
+from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
@@ -342,7 +343,7 @@ class Keeper:
             contents, at = image_at(sources, relations, vector, collect, spanning=self._spanning(tuple(sources)))
             if VIEWS in how.view.sources:
                 for name, over in base.items():
-                    contents[name] = JoinPlan(over).evaluate(contents)
+                    contents[name] = self.self_maintained.evaluated(over, contents)
             parts = None if shown else how.parts
             for source, views in (parts.local_views if parts else {}).items():
                 for local in views:
@@ -372,15 +373,16 @@ class Keeper:
     def groups(self) -> frozenset[str]:
         return frozenset(self.writer.last.groups)
 
-    def _base_of(self, how: Maintenance) -> dict[str, View]:
+    def _base_of(self, how: Maintenance) -> Mapping[str, View | OuterJoinView]:
         """The views that must be computed to compute a view over views, in order; or the view itself."""
         if VIEWS not in how.view.sources:
             return {how.view.name: how.view}
-        kept = self.kept()
-        needed = list(how.view.relations)
+        kept, needed = self.kept(), list(how.view.relations)
         for name in needed:
-            needed += [other for other in kept[name].reads if other not in needed]
-        return {name: one.how.view for name, one in kept.items() if name in needed}
+            needed += [other for other in (kept[name].reads if name in kept else ()) if other not in needed]
+        # Those that are maintained by what is stored for them read no other views.
+        alone = {name: one.view for name, one in self.self_maintained.views().items() if name in needed}
+        return {**alone, **{name: one.how.view for name, one in kept.items() if name in needed}}
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -6,10 +6,13 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.levels import Level
 from viewkeeper.messages import Position, Vector
+from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.view import View
 from viewkeeper.storage.self_maintained import operand_changes, refresh
 from viewkeeper.storage.tables import HeldTables
 from viewkeeper.warehouse.catalog import Definition
@@ -103,6 +106,12 @@ class SelfMaintainedViews:
             given[number] = rows.select(leaf.own).keep(leaf.given)
         leaves = operand_changes(storage, tables, given, count(first_number))
         return refresh(storage, tables, leaves, view=True)
+
+    def evaluated(self, view: View | OuterJoinView, contents: Mapping[str, Any]) -> Any:
+        """A view computed from its relations. An inner join is computed in another way than it is maintained."""
+        if isinstance(view, View):
+            return JoinPlan(view).evaluate(contents)
+        return self.computed(self.views()[view.name], contents)[1]
 
     # --- dropping ---
 

@@ -106,7 +106,9 @@ class Contents:
 
 
 def _key(view: Definition, record: Record, columns: Names | None) -> "_Key":
-    return view.folder, view.created, record.tables[view.name].version, columns
+    # Of a view that is computed from others, each change of one of them makes the sum of their versions another one.
+    tables = view.computed.tables if view.computed is not None else (view.name,)
+    return view.folder, view.created, sum(record.tables[table].version for table in tables), columns
 
 
 def frame_of_table(spark: "SparkSession", table: pa.Table) -> "DataFrame":
@@ -119,10 +121,12 @@ def frame_of_table(spark: "SparkSession", table: pa.Table) -> "DataFrame":
 
 def read_rows(files: Files, view: Definition, record: Record, columns: Names | None = None) -> pa.Table:
     """All rows of a table on the driver, each as often as it is there; of each some columns, or all."""
-    listed = files.tables.files(view, record.tables[view.name])
     types = dict(view.columns)
     names = view.names if columns is None else list(columns)
     plain = arrow_schema(tuple((name, types[name]) for name in names), signed=False)
+    if view.computed is not None:
+        return Snapshot(files, record).with_hidden(view.name).bag().toArrow().select(names).cast(plain)
+    listed = files.tables.files(view, record.tables[view.name])
     if view.layout is Layout.REWRITTEN:
         return pa.concat_tables(
             [plain.empty_table(), *(read_table(files.store, view.folder, f, plain, names) for f in listed)]
