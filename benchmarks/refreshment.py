@@ -10,7 +10,8 @@ gives the first 10,000 rows, and says that 20 % of R and T have no partner: both
 Each join is a view in each storage, in warehouses of their own, and an ordinary view, `remote`. All of them get the
 same changes: 10 % insertions into each relation; 10 % deletions; then rounds of 1 % changes (half insertions, a quarter
 deletions, a quarter updates), in which the join is also recomputed from the files of the tables by the same Spark
-session and written as a Delta table. Refreshes and recomputing take turns.
+session and written as a Delta table. Refreshes and recomputing take turns. A refresh begins when the changes of both
+relations have come.
 
 Prints JSON: tables 1 and 2 beside the paper's, seconds, and medians of the rounds with their ratios, all of this run.
 It prints nothing if any view is not exactly the join: compared row by row if it has up to 100,000 rows, else by the
