@@ -25,6 +25,8 @@ SHOWN, HAVING = "shown", "having"
 """properties of a view whose readers see other columns than are stored, or not all rows"""
 COMPUTED = "computed"
 """property of a view whose own table stays empty: the hidden tables that its rows are computed from"""
+SORTED_BY = "sorted_by"
+"""a property of a table that is looked up by some columns"""
 FAMILY, PADDED = "family", "padded"
 """properties of a view that is read together with others, as one: a part of a CUBE, a ROLLUP or GROUPING SETS"""
 
@@ -95,6 +97,11 @@ class Definition:
         """What its rows are computed from whenever they are read; None if they are in its own table."""
         told = self.properties.get(COMPUTED)
         return None if told is None else Computed(told["rows"], tuple((t, tuple(ids)) for t, ids in told["copies"]))
+
+    @property
+    def sorted_by(self) -> tuple[str, ...]:
+        """Columns by which it is looked up: its base is stored in their order, so that a lookup reads little of it."""
+        return tuple(self.properties.get(SORTED_BY, ()))
 
     @property
     def shown_as_stored(self) -> bool:

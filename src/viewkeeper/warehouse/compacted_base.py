@@ -25,7 +25,8 @@ def write_base(
     in it, and whether every row has a hash of its own."""
     content = AppendedView(writer.spark(), writer.store, view, files, state, hashed=hashed).weights()
     stamped = content.withColumn(STATE, F.lit(state).cast("bigint")).withColumn(HASH, row_hash(view))
-    written, observed = write_frame(writer.store, STAGING, name, stamped, {"smallest": F.min(WEIGHT)})
+    smallest = {"smallest": F.min(WEIGHT)}
+    written, observed = write_frame(writer.store, STAGING, name, stamped, smallest, view.sorted_by)
     if (observed["smallest"] or 0) < 0:
         raise DamagedWarehouse(
             f"view {view.name} has a row that was deleted more often than inserted, by state {state}",

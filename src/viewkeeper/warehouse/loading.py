@@ -41,7 +41,9 @@ def stage_load(
     else:
         content = repeated(conformed, view)
         figures = {"rows": F.count(F.lit(1))}
-    written, observed = write_frame(store, view.folder, file_name(BASE if signed else ROWS, commit), content, figures)
+    written, observed = write_frame(
+        store, view.folder, file_name(BASE if signed else ROWS, commit), content, figures, view.sorted_by
+    )
     if (observed.get("smallest") or 0) < 0:
         raise BadDelta(f"the load of {view.name} has a row with a negative count", "load each row at least once")
     adds = [describe_file(store, view.folder, name)[1] for name in written]

@@ -35,7 +35,7 @@ def stage_rows(store: LocalStore, view: Definition, given: Any, state: int, comm
     size = pc.sum(rows[WEIGHT]).as_py()
     if not signed:
         rows = apply_delta(view, schema.empty_table(), rows)
-    name = write_table(store, view.folder, file_name(BASE if signed else ROWS, commit), rows)
+    name = write_table(store, view.folder, file_name(BASE if signed else ROWS, commit), rows, view.sorted_by)
     add = describe_file(store, view.folder, name)[1]
     return StagedTable(view, schema, [add], (), TableState(-1, state, state, commit, size, added=(name,)))
 

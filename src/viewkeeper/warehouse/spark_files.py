@@ -9,6 +9,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
 
 from viewkeeper.errors import BadDelta, StorageFailure, ViewkeeperError
 from viewkeeper.warehouse.columns import Columns, spark_schema
@@ -18,6 +19,8 @@ from viewkeeper.warehouse.session import TIMESTAMPS
 from viewkeeper.warehouse.store import LocalStore, storage_failure
 
 ROWS_PER_FILE = 5_000_000
+BYTES_TOGETHER = 1_000_000
+"""in a group of rows of a table that is looked up"""
 
 
 def read_files(
@@ -40,16 +43,27 @@ def read_files(
 
 
 def write_frame(
-    store: LocalStore, folder: str, name: str, frame: "DataFrame", observe: "Mapping[str, Column]"
+    store: LocalStore,
+    folder: str,
+    name: str,
+    frame: "DataFrame",
+    observe: "Mapping[str, Column]",
+    sorted_by: tuple[str, ...] = (),
 ) -> tuple[list[str], dict[str, Any]]:
-    """Let Spark write a DataFrame as Parquet files; their names there, and the aggregates observed on the way."""
+    """Let Spark write a DataFrame as Parquet files; their names there, and the aggregates observed on the way.
+
+    In the order of some columns, if so asked, and in small groups of rows, which a lookup by these can pass over.
+    """
 
     observation = Observation()
+    if sorted_by:
+        frame = frame.sort(*(F.col(f"`{column}`") for column in sorted_by))
     observed = frame.observe(observation, *(column.alias(key) for key, column in observe.items()))
     with spark_errors(f"writing {store.path(folder)}"), exact_timestamps(frame.sparkSession):
-        observed.write.option("maxRecordsPerFile", ROWS_PER_FILE).option("compression", "zstd").parquet(
-            store.spark_path(f"{folder}/{name}")
-        )
+        writing = observed.write.option("maxRecordsPerFile", ROWS_PER_FILE).option("compression", "zstd")
+        if sorted_by:
+            writing = writing.option("parquet.block.size", BYTES_TOGETHER)
+        writing.parquet(store.spark_path(f"{folder}/{name}"))
     written = [f"{name}/{file}" for file in store.names(f"{folder}/{name}") if file.endswith(".parquet")]
     # Spark's own leavings: checksums and the marker of success.
     for file in store.names(f"{folder}/{name}"):

@@ -11,7 +11,7 @@ from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
 from viewkeeper.storage.mat_out_view import MatOutView
 from viewkeeper.storage.self_maintained import storage_of
-from viewkeeper.warehouse.catalog import COMPUTED, HAVING, SHOWN
+from viewkeeper.warehouse.catalog import COMPUTED, HAVING, SHOWN, SORTED_BY
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.self_maintained.automatic import Decision, decide
 from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic
@@ -95,8 +95,8 @@ def create_all(
             rows=structures[structure.name],
             group=kept.group,
             vector=at,
-            distinct=True,
             retention=retention,
+            properties={SORTED_BY: structure.by[0]},
         )
     commit.create(
         kept.name,

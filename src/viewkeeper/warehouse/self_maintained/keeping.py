@@ -33,6 +33,7 @@ class SelfMaintainedViews:
         self.keeper = keeper
         self._halts = Halts(keeper.files.store)
         self._following: dict[str, Following] = {}
+        self._known: tuple[dict[str, Definition], dict[str, Relation], dict[str, KeptView]] | None = None
 
     # --- what there is ---
 
@@ -40,13 +41,15 @@ class SelfMaintainedViews:
         """Those that are stored. One that its sources no longer allow is halted and left out."""
         definitions = self_maintained(self.keeper.writer.catalog)
         relations = self.keeper.relations() if definitions else {}
-        found = {}
-        for name, definition in definitions.items():
-            try:
-                found[name] = kept_view(definition, relations)
-            except ViewkeeperError as error:
-                self.halt(name, error.detail)
-        return found
+        if self._known is None or self._known[:2] != (definitions, relations):
+            found = {}
+            for name, definition in definitions.items():
+                try:
+                    found[name] = kept_view(definition, relations)
+                except ViewkeeperError as error:
+                    self.halt(name, error.detail)
+            self._known = definitions, relations, found
+        return self._known[2]
 
     def halt(self, view: str, reason: str) -> None:
         """Remember that a view is not maintained any more, and why."""

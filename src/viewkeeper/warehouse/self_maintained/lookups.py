@@ -24,6 +24,7 @@ from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.self_maintained.kept_view import KeptView
 from viewkeeper.warehouse.snapshot import Files, Snapshot
 from viewkeeper.warehouse.summaries.contents import Contents
+from viewkeeper.warehouse.touched_rows import touched_rows
 
 if TYPE_CHECKING:
     from viewkeeper.algebra.spark import SparkZSet
@@ -45,8 +46,12 @@ class StoredRows:
         catalog = self.files.catalogs.read(self.record.catalog)
         definition = catalog[self.kept.table_of(structure)]
         some = None if wanted is None else tuple(dict.fromkeys((*columns, *wanted)))
-        content = self.contents.content(definition, self.record, some)
-        rows = content.matching(columns, keys)
+        if not self.contents.remembers(definition, self.record, some):
+            shown = wanted or tuple(definition.names)
+            few = touched_rows(self.files, definition, self.record, columns, keys, shown)
+            if few is not None:
+                return few
+        rows = self.contents.content(definition, self.record, some).matching(columns, keys)
         return rows if wanted is None else rows.select(list(wanted))
 
     def keys(self, columns: Columns, keys: pa.Table) -> pa.Table:

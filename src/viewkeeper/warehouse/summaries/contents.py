@@ -74,6 +74,11 @@ class Contents:
             while sum(one.nbytes for one in self._remembered.values()) > MOST_REMEMBERED and len(self._remembered) > 1:
                 self._remembered.popitem(last=False)
 
+    def remembers(self, view: Definition, record: Record, columns: Names | None = None) -> bool:
+        """Whether a table can be looked at without reading it."""
+        with self._remembering:
+            return _key(view, record, columns) in self._remembered
+
     def go_on(
         self, view: Definition, before: Record, record: Record, gone: pa.Table, come: pa.Table, ids: Names
     ) -> None:
