@@ -60,5 +60,5 @@ def _engines(engines: "RefreshEngines") -> list[str]:
     return [
         f"in Python up to {engines.python_up_to:,} changed rows, or state by state if there are several",
         f"in Arrow up to {engines.arrow_up_to:,} changed rows",
-        f"by Spark beyond, or if a table above has more than {engines.driver_table_rows:,} rows",
+        f"by Spark beyond; it also looks rows up in tables of more than {engines.driver_table_rows:,} rows",
     ]

@@ -66,7 +66,7 @@ class RefreshEngines:
     python_up_to: int
     arrow_up_to: int
     driver_table_rows: int
-    """rows of a stored table, above which Spark is used whatever has changed"""
+    """rows of a stored table, above which Spark looks up what does not lie together"""
     always_spark: bool
     """whether the view has an expression that only Spark evaluates"""
 

@@ -1,6 +1,6 @@
 """A self-maintained view at work: the changes of its feeds become changes of its structures, in the same states.
 
-    one state       the whole batch at once: by Python if it is small, in Arrow, or by Spark if a structure is large
+    one state       the whole batch at once: by Python if it is small, in Arrow, or by Spark if it is very large
     many states     one after the other, each on what those before it have left; every key is looked up once
 
 No source is asked. The change of the view itself is computed only if somebody listens.
@@ -33,7 +33,7 @@ from viewkeeper.warehouse.self_maintained.kept_view import KeptView
 from viewkeeper.warehouse.self_maintained.lookups import ArrowTables, RememberedRows, RowTables, StoredRows
 from viewkeeper.warehouse.signed_rows import frame_in_spark
 from viewkeeper.warehouse.snapshot import Files
-from viewkeeper.warehouse.summaries.contents import MOST_ON_DRIVER, Contents
+from viewkeeper.warehouse.summaries.contents import Contents
 
 FEW = 2_000
 """Changed rows that Python refreshes as fast as Arrow, which has to look at columns first."""
@@ -78,11 +78,11 @@ class Following:
         record = self.files.log.last()
         numbers = count((record.groups[self.kept.group].last + 1) * NUMBERS)
         self._made.clear()
-        concerning = [change for change in changes if any(change.deltas.get(feed) for feed in self.kept.feeds)]
+        concerning = [change for change in changes if self._deltas(change)]
         refresh_one = self._way(record, concerning)
         followed = []
         for change in changes:
-            deltas = refresh_one(change, numbers) if change in concerning else {}
+            deltas = refresh_one(change, numbers) if self._deltas(change) else {}
             for table, some in deltas.items():
                 self._made.setdefault(table, []).extend(some)
             followed.append(replace(change, deltas={**change.deltas, **deltas}))
@@ -90,16 +90,15 @@ class Following:
 
     def _way(self, record: Record, changes: Sequence[GroupChange]) -> "Callable[[GroupChange, count[int]], Deltas]":
         """How these states are refreshed."""
-        sizes = [self._size(change) for change in changes]
-        on_driver = self._evaluable and not any(record.tables[t].rows > MOST_ON_DRIVER for t in self.kept.tables)
-        if not on_driver or any(size is None or size > MOST_CHANGES for size in sizes):
+        sizes = [sum(delta.size() for delta in self._deltas(change)) for change in changes]
+        if not self._evaluable or any(size > MOST_CHANGES for size in sizes):
             return InSpark(self, record).refresh
         stored = StoredRows(self.kept, self.files, self.contents, record)
         if len(changes) > 1:
             remembered = RememberedRows(RowTables(stored))
             self._look_ahead(remembered, changes)
             return lambda change, numbers: self._by_rows(remembered, change, numbers)
-        if sum(size or 0 for size in sizes) <= FEW:
+        if sum(sizes) <= FEW:
             return lambda change, numbers: self._by_rows(RowTables(stored), change, numbers)
         return lambda change, numbers: self._in_arrow(ArrowTables(stored), change, numbers)
 
@@ -132,11 +131,20 @@ class Following:
         given = {}
         for feed, number in self.kept.feeds.items():
             columns = self.kept.storage.tree.leaves[number].given
-            types = [self.kept.types[column] for column in columns]
-            given[number] = ArrowZSet.of_rows(columns, self.rows(change, feed), types)
+            given[number] = self._given(columns, change.deltas.get(feed, ()))
         changes, view = self.refreshed(tables, given, numbers)
         made = {self.kept.table_of(table): zset.consolidate().table for table, zset in changes.items()}
         return self._with_view({name: (table,) for name, table in made.items() if table.num_rows}, view)
+
+    def _given(self, columns: tuple[str, ...], deltas: Sequence[Any]) -> ArrowZSet:
+        """The changes of an operand, in Arrow; those in Spark come to the driver as columns."""
+        types = [self.kept.types[column] for column in columns]
+        frames = [frame for delta in deltas if (frame := frame_in_spark(delta)) is not None]
+        rows = chain.from_iterable(delta.weights() for delta in deltas if frame_in_spark(delta) is None)
+        whole = ArrowZSet.of_rows(columns, rows, types)
+        for frame in frames:
+            whole = whole + ArrowZSet.of_table(frame.toArrow()).rename(columns)
+        return whole
 
     def refreshed(self, tables: Tables[Any], given: Mapping[int, Any], numbers: "count[int]") -> Any:
         """The changes of the structures and, if somebody listens, of the view."""
@@ -148,14 +156,13 @@ class Following:
             deltas[self.name] = (self.engines.zset(view.columns, view.weights()),)
         return deltas
 
+    def _deltas(self, change: GroupChange) -> list[Any]:
+        """The changes of all operands."""
+        return [delta for feed in self.kept.feeds for delta in change.deltas.get(feed, ())]
+
     def rows(self, change: GroupChange, feed: str) -> Iterator[tuple[Row, int]]:
         """The changed rows of an operand."""
         return chain.from_iterable(delta.weights() for delta in change.deltas.get(feed, ()))
-
-    def _size(self, change: GroupChange) -> int | None:
-        """How many changed rows there are; None if some are in Spark."""
-        deltas = [delta for feed in self.kept.feeds for delta in change.deltas.get(feed, ())]
-        return None if any(frame_in_spark(one) is not None for one in deltas) else sum(one.size() for one in deltas)
 
     @cached_property
     def _evaluable(self) -> bool:
