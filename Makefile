@@ -16,7 +16,7 @@ demo: $(STAMP) java ## show viewkeeper at work
 	$(BIN)/viewkeeper demo
 
 test: check java ## run the checks, then the test suite, then what must also work on several Spark processes
-	$(BIN)/pytest -n 2 --dist loadgroup --durations=10
+	$(BIN)/pytest -n 2 --dist loadfile --durations=10
 	VIEWKEEPER_TEST_MASTER='local-cluster[2,1,1024]' $(BIN)/pytest -m cluster
 
 check: $(STAMP) ## lint, formatting, types, import contracts
@@ -33,7 +33,7 @@ bench: $(STAMP) java ## run every benchmark
 	done
 
 soak: $(STAMP) java ## run the long randomized tests
-	$(BIN)/pytest -m soak -n 2 --dist loadgroup
+	$(BIN)/pytest -m soak -n 2 --dist loadfile
 
 docs: $(STAMP) java ## regenerate the generated parts of the documentation
 	$(BIN)/python docs/regenerate.py

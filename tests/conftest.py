@@ -20,13 +20,8 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
 
-# Before xdist looks at the groups.
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # A JVM has one Spark context: whatever needs it runs in the same process.
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+NO_COMPILING = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Thousands of tiny queries: compiling each of them takes longer than running it. On several processes they are."""
 
 
 def _test_master() -> tuple[str, dict[str, str]]:
@@ -34,7 +29,7 @@ def _test_master() -> tuple[str, dict[str, str]]:
 
     master = os.environ.get("VIEWKEEPER_TEST_MASTER", "local[2]")
     if master.startswith("local["):
-        return master, BRIEF
+        return master, {**BRIEF, **NO_COMPILING}
     import pyspark
 
     # Workers are started from the package that the driver runs.
@@ -45,7 +40,7 @@ def _test_master() -> tuple[str, dict[str, str]]:
 
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
-    """The session of the suite; VIEWKEEPER_TEST_MASTER puts it on several processes."""
+    """The session of the suite, one in each process that runs tests; VIEWKEEPER_TEST_MASTER puts it on several."""
     from viewkeeper.warehouse.session import local_session
 
     session = local_session(*_test_master())

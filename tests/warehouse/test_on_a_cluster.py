@@ -130,6 +130,7 @@ def test_rows_staged_by_the_driver(lake):
     assert bag(lake.read("staged")) == Counter({(1, Decimal(1)): 2, (None, None): 1})
 
 
+@pytest.mark.soak
 @pytest.mark.skipif("VIEWKEEPER_TEST_MASTER" in os.environ, reason="this very run is the one on several processes")
 def test_a_standalone_master_with_two_workers():
     with standalone_cluster(workers=2) as master:

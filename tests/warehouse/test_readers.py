@@ -7,7 +7,7 @@ from viewkeeper.messages import position
 from viewkeeper.warehouse.compaction import CompactionPolicy
 from viewkeeper.warehouse.warehouse import Warehouse
 
-COMMITS = 200
+COMMITS = 100
 NUMBERS, LAST = ("number",), ("number", "text")
 
 
