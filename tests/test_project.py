@@ -23,9 +23,9 @@ LAYERS = [
     "sources",
     "mediator",
     "checker",
+    "storage",
     "summary",
     "warehouse",
-    "storage",
     "sim",
     "cli",
 ]
