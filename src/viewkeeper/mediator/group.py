@@ -74,18 +74,18 @@ class GroupPlan:
     name: str
     views: tuple[Maintenance, ...]
     vector: Vector
-    followers: tuple[Follower, ...] = ()
-    """views that are maintained from the changes of others by what is stored for them"""
     derived: tuple[View, ...] = ()
     """views over views of the group, each behind those that it reads"""
-    one_state: bool = False
-    """whether all that there is to commit becomes one state"""
     states_per_commit: int | None = None
     """how many states a commit holds at most; None: as many as there are"""
     most_behind_answers: int = MOST_BEHIND_ANSWERS
     """transactions after which views that wait for quiet, or for each other, go over to an algorithm that does not"""
     most_known: int = MOST_KNOWN
     """keys of which it remembers the rows; 0: none, and every question is asked"""
+    followers: tuple[Follower, ...] = ()
+    """views that are maintained from the changes of others by what is stored for them"""
+    one_state: bool = False
+    """whether all that there is to commit becomes one state"""
 
     @property
     def sources(self) -> tuple[str, ...]:

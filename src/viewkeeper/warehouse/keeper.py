@@ -174,10 +174,10 @@ class Keeper:
                 group,
                 tuple(of_group),
                 record.groups[group].vector,
-                tuple(self.self_maintained.followers(group, lambda view: self._recorded or view in read)),
                 tuple(derived.get(group, ())),
-                self.self_maintained.one_state(group),
                 1 if self.summaries.one_by_one(group) else None,
+                followers=tuple(self.self_maintained.followers(group, lambda view: self._recorded or view in read)),
+                one_state=self.self_maintained.one_state(group),
             )
             for group, of_group in views.items()
         ]
