@@ -19,7 +19,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 NAN = float("nan")
 INFINITY = float("inf")
 
-ON_SPARK = [pytest.param(engine, marks=pytest.mark.xdist_group("spark")) for engine in ("spark", "adaptive")]
+ON_SPARK = ["spark", "adaptive"]
 
 
 @pytest.fixture(params=[*WITHOUT_SPARK, *ON_SPARK])

@@ -12,9 +12,6 @@ import pytest
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 
-# Each of these starts a Spark of its own: not beside the one of the suite.
-alone = pytest.mark.xdist_group("spark")
-
 ENGINES = {"pyspark", "py4j", "deltalake", "pyarrow", "pandas"}
 MODULES = """
 import sys
@@ -68,13 +65,11 @@ def test_spark_is_not_imported_for(words: str, lake: Path) -> None:
 # What is printed
 
 
-@alone
 def test_rows_and_nothing_else_for_a_pipe(lake: Path) -> None:
     done = run("query", "SELECT n FROM numbers WHERE n < 2 ORDER BY n", "--format", "csv", "-w", lake)
     assert (done.returncode, done.stdout, done.stderr) == (0, "n\n0\n1\n", "")
 
 
-@alone
 def test_spark_errors_are_said_in_two_lines(lake: Path) -> None:
     query = "SELECT n, 1 / (7 - n) AS x FROM numbers"
     done = run("query", query, "-w", lake)
@@ -85,7 +80,6 @@ def test_spark_errors_are_said_in_two_lines(lake: Path) -> None:
     assert done.returncode == 2
 
 
-@alone
 def test_a_closed_pipe_ends_a_query(lake: Path) -> None:
     words = command("query", "SELECT id FROM range(1000000)", "--format", "csv", "-w", lake)
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -104,7 +98,6 @@ WHERE id < 50000 OR java_method('java.lang.Thread', 'sleep', BIGINT(3600000)) IS
 """
 
 
-@alone
 @pytest.mark.parametrize("when", ["starting", "running"])
 def test_an_interrupt_stops_cleanly(lake: Path, when: str) -> None:
     words = command("query", ENDLESS, "-w", lake, *(["--format", "csv"] if when == "running" else []))

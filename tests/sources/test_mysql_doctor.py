@@ -19,8 +19,6 @@ from viewkeeper.sources.mysql.statements import concerned, savepoint, xa
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import Operand
 
-pytestmark = pytest.mark.xdist_group("mariadb")
-
 DATABASE = "doctor_test"
 NEEDED = {"binlog_format": "ROW", "binlog_row_image": "FULL", "binlog_row_metadata": "FULL"}
 

@@ -15,8 +15,6 @@ from viewkeeper.messages import Fetch
 from viewkeeper.sources.base import Request
 from viewkeeper.sources.mysql.source import MySqlSource
 
-pytestmark = pytest.mark.xdist_group("mariadb")
-
 KEYS = 40
 # Deadlocks and their victims: a lock that is waited for too long, a savepoint or an XA transaction that is gone.
 EXPECTED = (1213, 1205, 1305, 1399, 1402, 1614)

@@ -20,8 +20,6 @@ from viewkeeper.messages import Fetch, Transaction
 from viewkeeper.sources.base import Disruption, Request
 from viewkeeper.sources.mysql.source import MySqlSource
 
-pytestmark = pytest.mark.xdist_group("mariadb")
-
 DATABASE = "stream_test"
 Open = Callable[..., MySqlSource]
 

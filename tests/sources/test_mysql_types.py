@@ -15,8 +15,6 @@ from viewkeeper.sources.base import Request
 from viewkeeper.sources.mysql.source import MySqlSource
 from viewkeeper.sources.mysql.types import labels_of
 
-pytestmark = pytest.mark.xdist_group("mariadb")
-
 SIGNS = "aé ß€\t'\"\\`%"
 
 KEPT: dict[str, tuple[str, str, dict[Any, Any]]] = {
