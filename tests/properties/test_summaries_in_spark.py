@@ -8,8 +8,7 @@ from summary_engines import uncompiled
 from summary_shop import open_shop, sales, sell, stores
 from summary_worlds import shown_rows, world
 
-LIVES = [("spark", 1), ("files", 3)]
-STEPS = 4
+LIVES = [("spark", 1, 4), ("files", 3, 2)]
 SOAK, CHUNK = 200, 10
 
 
@@ -19,10 +18,10 @@ def session(spark):
         yield spark
 
 
-@pytest.mark.parametrize(("engine", "seed"), LIVES)
-def test_summaries_are_what_recomputation_gives(tmp_path, session, engine, seed):
+@pytest.mark.parametrize(("engine", "seed", "steps"), LIVES)
+def test_summaries_are_what_recomputation_gives(tmp_path, session, engine, seed, steps):
     with world(tmp_path, seed, engine=engine, spark=lambda: session) as one:
-        one.live(STEPS)
+        one.live(steps)
         one.check_in_spark()
 
 

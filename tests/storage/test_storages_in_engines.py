@@ -71,7 +71,7 @@ def test_outer_joins_in_arrow(seed: int) -> None:
     check_engine(world, "outerjoin", lambda c, rows, types: ArrowZSet.of_rows(c, rows, types), batches=4)
 
 
-@pytest.mark.parametrize(("seed", "name"), [(400 + place, name) for place, name in enumerate(STORAGES)])
+@pytest.mark.parametrize(("seed", "name"), [(401, "outerjoin"), (404, "partial-operand")])
 def test_in_spark(seed: int, name: str, spark: "SparkSession") -> None:
     from viewkeeper.algebra.spark import SparkZSet
 
