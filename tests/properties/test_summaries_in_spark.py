@@ -8,7 +8,8 @@ from summary_engines import uncompiled
 from summary_shop import open_shop, sales, sell, stores
 from summary_worlds import shown_rows, world
 
-LIVES = [("spark", 1, 4), ("files", 3, 2)]
+STEPS = 4
+LIVES = [("spark", 1, STEPS), ("files", 3, STEPS // 2)]
 SOAK, CHUNK = 200, 10
 
 
