@@ -20,8 +20,8 @@ SMALL_FAN_OUT = 1.2
 WIDE = 4.0
 """A row is wide that takes this many times the room of its ids and the columns that are compared."""
 EXCLUDED: Final[frozenset[str]] = frozenset()
-"""Storages that are never chosen: those for which benchmarks/refreshment.py finds no refresh that is 5 times as fast as
-computing the view anew. It has found none such yet."""
+"""Storages that `auto` never chooses: for those that benchmarks/refreshment.py shows to be less than 5 times faster than
+recomputing. It has not been run at its sizes yet, so nothing is known against any of them."""
 
 
 @dataclass(frozen=True)
