@@ -20,7 +20,7 @@ SMALL_FAN_OUT = 1.2
 WIDE = 4.0
 """A row is wide that takes this many times the room of its ids and the columns that are compared."""
 EXCLUDED: Final[frozenset[str]] = frozenset()
-"""Storages that `auto` never chooses: for those that benchmarks/refreshment.py shows to be less than 5 times faster than
+"""Storages that `auto` never chooses: those that benchmarks/refreshment.py shows to be less than 5 times as fast as
 recomputing. It has not been run at its sizes yet, so nothing is known against any of them."""
 
 
