@@ -9,6 +9,7 @@ All but the first leave the warehouse as it is. Recomputation reads the Parquet 
 any deltas to add up: nothing is easier to read.
 """
 
+import os
 import shutil
 import time
 from collections import Counter
@@ -88,6 +89,7 @@ class RetailWarehouse:
     def maintain(self, changes: pa.Table) -> dict[str, float]:
         """Commit the changes; the seconds of it all, and those of the two phases."""
         self._commits += 1
+        _settle_disk()
         start = time.perf_counter()
         with self.warehouse.commit() as commit:
             commit.state("retail", {"load": f"{self._commits:09d}"}, {"pos": changes})
@@ -137,6 +139,7 @@ class RetailWarehouse:
         seconds = {}
         for way, run in (("recompute_with_lattice", recompute_with_lattice), ("recompute_each", recompute_each)):
             into = self._folder / way
+            _settle_disk()
             seconds[way] = run(self.spark, self.plain, into)["total"]
             shutil.rmtree(into)
         return seconds
@@ -175,10 +178,15 @@ class RetailWarehouse:
         wrong = []
         for name, table in self.lattice.visible.items():
             keys, after = table.node.keys, counted[name].after
-            found = now[name].matching(keys, after.select(list(keys)))
+            found = now[name].find(keys, after.select(list(keys))).rows
             if not same_rows(found.select(after.column_names), after):
                 wrong.append(name)
         return wrong
+
+
+def _settle_disk() -> None:
+    """Whoever waits for the disk does not wait for what another has written before it."""
+    os.sync()
 
 
 def _same_bag(one: DataFrame, other: DataFrame) -> bool:

@@ -144,7 +144,7 @@ class Tables:
             table = self.tables[name]
             extremes = [each.column for each in table.shape.recomputed]
             columns = [*table.shape.keys, *extremes]
-            answer[name] = ArrowContent(table.content(self.base).select(columns)).matching(table.shape.keys, keys)
+            answer[name] = ArrowContent(table.content(self.base).select(columns)).find(table.shape.keys, keys).rows
         return answer
 
     def _take(self, name: str, answer: Refreshed) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from viewkeeper.clock import seeded
-from viewkeeper.summary.content import MOST_CHUNKS, ArrowContent, Ranged
+from viewkeeper.summary.content import MOST_CHUNKS, ArrowContent
 
 NAN = float("nan")
 KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -40,6 +40,10 @@ def expected(content: pa.Table, columns: tuple[str, ...], values: pa.Table) -> l
     return [row["n"] for row in content.to_pylist() if plain(row, columns) in wanted]
 
 
+def inside(content: ArrowContent, columns: tuple[str, ...], values: pa.Table) -> pa.Table:
+    return values.filter(content.in_range(columns, values))
+
+
 @pytest.mark.parametrize("name", KEYS)
 @pytest.mark.parametrize(
     ("ours", "theirs"),
@@ -50,7 +54,7 @@ def test_a_key_of_any_type_is_found_also_where_it_is_null(name: str, ours: str, 
     known = {"values": values, "both": [*values, None], "nulls": [None]}
     content = pa.table({"k": pa.array(known[ours] * 2, type), "n": range(2 * len(known[ours]))})
     wanted = pa.table({"k": pa.array(known[theirs][::-1], type)})
-    found = ArrowContent(content).matching(("k",), wanted)
+    found = ArrowContent(content).find(("k",), wanted).rows
     assert found["n"].to_pylist() == expected(content, ("k",), wanted)
     assert found.schema == content.schema
 
@@ -77,26 +81,26 @@ def test_several_keys_match_as_a_whole() -> None:
         content, wanted = rows(rng.randrange(20)), rows(rng.randrange(12))
         for columns in (("i", "s", "f"), ("s", "i"), ("f",)):
             values = wanted.group_by(list(columns)).aggregate([])
-            found = ArrowContent(content).matching(columns, values)
+            found = ArrowContent(content).find(columns, values).rows
             assert found["n"].to_pylist() == expected(content, columns, values)
 
 
 def test_nan_is_one_value_whatever_its_bits() -> None:
     other = struct.unpack("<d", struct.pack("<Q", 0xFFF8000000000001))[0]
     content = ArrowContent(pa.table({"k": [NAN, 1.0], "n": [0, 1]}))
-    assert content.matching(("k",), pa.table({"k": [other]}))["n"].to_pylist() == [0]
+    assert content.find(("k",), pa.table({"k": [other]})).rows["n"].to_pylist() == [0]
 
 
 def test_rows_come_in_the_order_of_the_content() -> None:
     """The join looks at a large content in several threads at once."""
     content = ArrowContent(pa.table({"k": pa.arange(0, 1 << 19)}))
     wanted = pa.arange(0, 1 << 19, 7)
-    assert content.matching(("k",), pa.table({"k": wanted[::-1]}))["k"].combine_chunks() == wanted
+    assert content.find(("k",), pa.table({"k": wanted[::-1]})).rows["k"].combine_chunks() == wanted
 
 
 def test_values_of_a_wider_type_are_looked_up_as_the_contents_type() -> None:
     content = ArrowContent(pa.table({"k": pa.array(["a", None], pa.string()), "n": [0, 1]}))
-    assert content.matching(("k",), pa.table({"k": pa.array([None, "a"], pa.large_string())}))["n"].to_pylist() == [
+    assert content.find(("k",), pa.table({"k": pa.array([None, "a"], pa.large_string())})).rows["n"].to_pylist() == [
         0,
         1,
     ]
@@ -105,44 +109,43 @@ def test_values_of_a_wider_type_are_looked_up_as_the_contents_type() -> None:
 def test_no_columns_match_every_row_if_there_is_a_value() -> None:
     content = ArrowContent(pa.table({"n": [0, 1]}))
     one = pa.table({"x": [1]}).select([])
-    assert content.matching((), one)["n"].to_pylist() == [0, 1]
-    assert content.matching((), one.slice(0, 0)).num_rows == 0
+    assert content.find((), one).rows["n"].to_pylist() == [0, 1]
+    assert content.find((), one.slice(0, 0)).rows.num_rows == 0
     assert content.rows == 2
 
 
 def test_values_outside_of_the_ranges_are_not_looked_up() -> None:
     content = ArrowContent(pa.table({"i": [3, 5, 7], "s": ["b", "c", "d"], "f": [1.0, NAN, 2.0]}))
-    assert isinstance(content, Ranged)
 
     def kept(column: str, *values: Any) -> list[Any]:
-        return content.in_range((column,), pa.table({column: list(values)}))[column].to_pylist()
+        return inside(content, (column,), pa.table({column: list(values)}))[column].to_pylist()
 
     assert kept("i", 2, 3, 4, 7, 8, None) == [3, 4, 7]
     assert kept("s", "a", "b", "d", "da", None) == ["b", "d"]
     assert [repr(value) for value in kept("f", 0.5, 1.0, NAN, 2.5, None)] == ["1.0", "nan"]
     both = pa.table({"i": [3, 3, 9], "s": ["c", "z", "c"]})
-    assert content.in_range(("i", "s"), both).to_pylist() == [{"i": 3, "s": "c"}]
+    assert inside(content, ("i", "s"), both).to_pylist() == [{"i": 3, "s": "c"}]
 
 
 def test_an_empty_content_has_nothing_in_range() -> None:
     content = ArrowContent(pa.table({"i": pa.array([], pa.int64()), "f": pa.array([], pa.float64())}))
-    assert content.in_range(("i",), pa.table({"i": [1, None]})).num_rows == 0
-    assert content.matching(("f",), pa.table({"f": [NAN, 1.0, None]})).num_rows == 0
+    assert inside(content, ("i",), pa.table({"i": [1, None]})).num_rows == 0
+    assert content.find(("f",), pa.table({"f": [NAN, 1.0, None]})).rows.num_rows == 0
 
 
 def test_ranges_are_carried_on_and_only_widen() -> None:
     content = ArrowContent(pa.table({"i": [3, 5], "n": [0, 1]}))
     values = pa.table({"i": [1, 3, 6, 9, None]})
-    assert content.in_range(("i",), values)["i"].to_pylist() == [3]
+    assert inside(content, ("i",), values)["i"].to_pylist() == [3]
     lower = pa.table({"i": [1, None], "n": [2, 3]})
     wider = content.replaced(lower.slice(0, 0), lower, ("i",))
-    assert wider.in_range(("i",), values)["i"].to_pylist() == [1, 3, None]
+    assert inside(wider, ("i",), values)["i"].to_pylist() == [1, 3, None]
     narrower = wider.replaced(lower, lower.slice(0, 0), ("i",))
     assert narrower.table["n"].to_pylist() == [0, 1]
-    assert narrower.in_range(("i",), values)["i"].to_pylist() == [1, 3, None]
+    assert inside(narrower, ("i",), values)["i"].to_pylist() == [1, 3, None]
     higher = pa.table({"i": [9], "n": [4]})
     widest = narrower.replaced(higher.slice(0, 0), higher, ("i",))
-    assert widest.in_range(("i",), values)["i"].to_pylist() == [1, 3, 6, 9, None]
+    assert inside(widest, ("i",), values)["i"].to_pylist() == [1, 3, 6, 9, None]
 
 
 def test_replaced_takes_groups_out_and_puts_rows_in() -> None:
@@ -153,7 +156,7 @@ def test_replaced_takes_groups_out_and_puts_rows_in() -> None:
     assert new.table.to_pylist() == [{"k": 1, "n": 10}, {"k": None, "n": 31}, {"k": 4, "n": 41}, {"k": 5, "n": 50}]
     assert new.table.schema == content.table.schema
     assert content.table["n"].to_pylist() == [10, 20, 30, 40]
-    assert new.matching(("k",), after.select(["k"]))["n"].to_pylist() == [31, 41, 50]
+    assert new.find(("k",), after.select(["k"])).rows["n"].to_pylist() == [31, 41, 50]
 
 
 def test_replaced_without_keys_replaces_the_only_row() -> None:
@@ -175,15 +178,31 @@ def test_few_changes_of_a_large_content_copy_little() -> None:
     large = pa.table({"k": pa.arange(0, 100_000), "n": pa.arange(0, 100_000)})
     content = ArrowContent(large)
     old, new = pa.table({"k": [5, 6], "n": [5, 6]}), pa.table({"k": [5], "n": [50]})
-    content.matching(("k",), old.select(["k"]))
+    content.find(("k",), old.select(["k"]))
     allocated = pa.total_allocated_bytes()
     after = content.replaced(old, new, ("k",))
     assert pa.total_allocated_bytes() < allocated + large.nbytes / 10
     assert (content.rows, after.rows) == (100_000, 99_999)
     assert after.nbytes < large.nbytes + 1000
-    assert content.matching(("k",), old.select(["k"]))["n"].to_pylist() == [5, 6]
-    assert after.matching(("k",), old.select(["k"]))["n"].to_pylist() == [50]
+    assert content.find(("k",), old.select(["k"])).rows["n"].to_pylist() == [5, 6]
+    assert after.find(("k",), old.select(["k"])).rows["n"].to_pylist() == [50]
     assert after.table.num_rows == 99_999
+
+
+def test_what_is_found_says_which_value_and_where() -> None:
+    content = ArrowContent(pa.table({"k": pa.arange(0, 100), "n": pa.arange(100, 200)}))
+    for number in (100, 101):
+        content = content.replaced(pa.table({"k": [number - 50]}), pa.table({"k": [number], "n": [0]}), ("k",))
+    values = pa.table({"k": [101, -5, 7, 50, 60, 3]})
+    found = content.find(("k",), values)
+    assert found.rows["k"].to_pylist() == values["k"].take(found.values).to_pylist() == [3, 7, 60, 101]
+    assert found.looked_up == 5
+    assert found.positions is not None
+    without = content.changed(found.positions.slice(1, 3), pa.table({"k": [7], "n": [70]}))
+    again = without.find(("k",), values)
+    assert again.rows.to_pylist() == [{"k": 3, "n": 103}, {"k": 7, "n": 70}]
+    assert content.rows == 100
+    assert without.rows == 98
 
 
 @pytest.mark.parametrize("size", [0, 10, 400])
@@ -211,5 +230,5 @@ def test_any_history_of_replacements(size: int) -> None:
         assert groups(content.table) == known
         assert content.rows == len(known)
         wanted = table(dict.fromkeys(drawn, 0)).select(["a", "b"])
-        assert groups(content.matching(("a", "b"), wanted)) == after
-        assert groups(content.matching((), wanted)) == (known if drawn else {})
+        assert groups(content.find(("a", "b"), wanted).rows) == after
+        assert groups(content.find((), wanted).rows) == (known if drawn else {})

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from viewkeeper.clock import seeded
-from viewkeeper.summary.content import ArrowContent
+from viewkeeper.summary.content import ArrowContent, Found
 from viewkeeper.summary.node_shape import FromNode, Linear, NodeShape, Recomputed
 from viewkeeper.summary.refresh import Figures, Refreshed, refresh
 
@@ -285,9 +285,9 @@ class Unranged:
     def rows(self) -> int:
         return self._content.rows
 
-    def matching(self, columns: tuple[str, ...], values: pa.Table) -> pa.Table:
+    def find(self, columns: tuple[str, ...], values: pa.Table) -> Found:
         self.asked.append(values.num_rows)
-        return self._content.matching(columns, values)
+        return self._content.find(columns, values)
 
 
 def test_content_without_ranges_is_asked_for_every_group_once() -> None:

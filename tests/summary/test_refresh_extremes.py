@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from viewkeeper.summary.content import ArrowContent
+from viewkeeper.summary.content import ArrowContent, Found
 from viewkeeper.summary.node_shape import FromNode, Linear, NodeShape, Recomputed
 from viewkeeper.summary.refresh import Refreshed, refresh
 
@@ -35,9 +35,9 @@ class Counted:
     def rows(self) -> int:
         return self._content.rows
 
-    def matching(self, columns: tuple[str, ...], values: pa.Table) -> pa.Table:
+    def find(self, columns: tuple[str, ...], values: pa.Table) -> Found:
         self.asked.append(values.num_rows)
-        return self._content.matching(columns, values)
+        return self._content.find(columns, values)
 
 
 # From a hidden node.

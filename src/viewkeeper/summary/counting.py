@@ -98,10 +98,11 @@ def _columns(node: Node) -> list[str]:
 def _replaced(node: Node, content: Content, answer: pa.Table) -> Refreshed:
     """The rows that go, and those that come in their place."""
     touched = answer.select(list(node.keys)) if node.keys else ONE_ROW
-    before = content.matching(node.keys, touched)
+    stored = content.find(node.keys, touched)
+    before = stored.rows
     found = answer.filter(pc.is_valid(answer[node.count]))
     after = found.select(before.column_names).cast(before.schema)
-    both = ArrowContent(before).matching(node.keys, after.select(list(node.keys)) if node.keys else ONE_ROW).num_rows
+    both = ArrowContent(before).find(node.keys, after.select(list(node.keys)) if node.keys else ONE_ROW).rows.num_rows
     figures = Figures(
         inserted=after.num_rows - both,
         updated=both,
@@ -109,4 +110,4 @@ def _replaced(node: Node, content: Content, answer: pa.Table) -> Refreshed:
         unchanged=touched.num_rows - before.num_rows - after.num_rows + both,
         recomputed=after.num_rows,
     )
-    return Refreshed(node.name, before, after, figures, optimizations=())
+    return Refreshed(node.name, before, stored.positions, after, figures, optimizations=())

@@ -8,14 +8,14 @@ Everything here is an array with a place per affected group. The refresh makes r
 not add up, are known.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewkeeper.summary.content import Content, Ranged
+from viewkeeper.summary.content import Content
 from viewkeeper.summary.grouping import ONE, TRUE, ZERO, by_group, numbered
 from viewkeeper.summary.node_shape import NodeShape
 from viewkeeper.summary.soundness import check
@@ -36,6 +36,8 @@ class DeltaJoin:
     """whether the group is in the table"""
     old: pa.Table
     """the stored row of each group, NULL throughout if it is not found"""
+    positions: pa.Array | None
+    """where that row is, if the content can say"""
     new: Mapping[str, pa.Array]
     """the new counts and sums, and the rests of sums"""
     insert_only: bool
@@ -75,25 +77,32 @@ def join(
     # What the delta does not tell of is not known to be inserted.
     told = len(pc.unique(delta_groups)) == groups.num_rows
     insert_only = told and only_inserts and _only_inserts(shape, delta)
-    wanted, optimizations = groups, []
-    if insert_only and delta.num_rows:
-        optimizations.append("insert-only")
-    if shape.keys and groups.num_rows and isinstance(content, Ranged):
-        wanted = content.in_range(shape.keys, groups)
-        if not wanted.num_rows:
-            optimizations.append("new groups only")
-        elif 2 * wanted.num_rows < groups.num_rows:
-            optimizations.append("usually new groups")
-    rows = content.matching(shape.keys, wanted)
-    # The groups come first, so they keep their numbers.
-    _, (_, row_groups) = numbered((groups, rows), shape.keys)
-    place = pc.scatter(pa.arange(0, rows.num_rows), row_groups, max_index=groups.num_rows - 1)
-    old = rows.take(place)
-    new = _added(shape, groups, old, (row_groups, rows), (delta_groups, delta))
+    found = content.find(shape.keys, groups)
+    place = pc.scatter(pa.arange(0, found.rows.num_rows), found.values, max_index=groups.num_rows - 1)
+    old = found.rows.take(place)
     joined = DeltaJoin(
-        shape, groups, delta, delta_groups, pc.is_valid(place), old, new, insert_only, tuple(optimizations)
+        shape,
+        groups,
+        delta,
+        delta_groups,
+        pc.is_valid(place),
+        old,
+        None if found.positions is None else found.positions.take(place),
+        _added(shape, groups, old, (found.values, found.rows), (delta_groups, delta)),
+        insert_only,
+        tuple(_optimizations(shape, delta, insert_only, groups.num_rows, found.looked_up)),
     )
     return joined, other_groups
+
+
+def _optimizations(shape: NodeShape, delta: pa.Table, insert_only: bool, groups: int, looked_up: int) -> Iterator[str]:
+    if insert_only and delta.num_rows:
+        yield "insert-only"
+    if shape.keys and groups:
+        if not looked_up:
+            yield "new groups only"
+        elif 2 * looked_up < groups:
+            yield "usually new groups"
 
 
 def _only_inserts(shape: NodeShape, delta: pa.Table) -> bool:

@@ -58,10 +58,9 @@ def value_changes(hidden: DeltaJoin, content: Content, source: FromNode, keys: t
 def _pairs(rows: pa.Table, content: Content, columns: tuple[str, ...]) -> pa.Table:
     """The pairs that had no row and have one now, or the other way round."""
     pairs, (row_pairs,) = numbered((rows,), columns)
-    stored = content.matching(columns, pairs)
-    _, (_, stored_pairs) = numbered((pairs, stored), columns)
-    one_each = pa.repeat(ONE, stored.num_rows)
-    before = by_group(stored_pairs, pairs.num_rows, {"rows": one_each}, "sum")["rows"].fill_null(ZERO)
+    stored = content.find(columns, pairs)
+    one_each = pa.repeat(ONE, stored.rows.num_rows)
+    before = by_group(stored.values, pairs.num_rows, {"rows": one_each}, "sum")["rows"].fill_null(ZERO)
     change = by_group(row_pairs, pairs.num_rows, {"rows": rows[SIGN]}, "sum")["rows"]
     was, is_now = (pc.greater(count, ZERO).cast(pa.int64()) for count in (before, pc.add(before, change)))
     pairs = pairs.append_column(SIGN, pc.subtract(is_now, was))
@@ -134,13 +133,13 @@ def _looked_up(
     wanted = joined.groups.filter(missing)
     if source.keys:
         wanted = wanted.rename_columns(list(source.keys))
-    stored = content.matching(source.keys, wanted)
-    _, (_, stored_places) = numbered((wanted, stored), source.keys)
+    found = content.find(source.keys, wanted)
+    stored = found.rows
     members = pc.indices_nonzero(missing).cast(pa.int64())
     changed_places = placed(pa.arange(0, len(members)), members, len(joined)).take(changed_groups)
     rows = pa.table(
         {
-            "place": pa.concat_arrays([stored_places, changed_places]),
+            "place": pa.concat_arrays([found.values, changed_places]),
             "value": pa.chunked_array(
                 [*stored[source.value].chunks, *changed[VALUE].cast(stored[source.value].type).chunks]
             ),
@@ -152,9 +151,9 @@ def _looked_up(
     left = present.aggregate([("sign", "sum")])
     left = left.filter(pc.greater(left["sign_sum"], ZERO))
     places, values = left["place"].combine_chunks(), left["value"].combine_chunks()
-    found = {}
+    extremes = {}
     for column, function in functions.items():
         ranking = Ranking(function, values)
         ranks = by_group(places, len(members), {column: ranking.ranks(values)}, "min")[column]
-        found[column] = placed(ranking.values(ranks), members, len(joined))
-    return found
+        extremes[column] = placed(ranking.values(ranks), members, len(joined))
+    return extremes

@@ -54,6 +54,8 @@ class Refreshed:
     table: str
     before: pa.Table
     """the old rows of the groups that change"""
+    gone: pa.Array | None
+    """where these are, if the content can say"""
     after: pa.Table
     """their new rows, with the columns and types of the table"""
     figures: Figures
@@ -168,10 +170,12 @@ def _refreshed(table: _Table, fresh: pa.Table | None) -> Refreshed:
         unchanged=len(joined) - _count(joined.appeared) - _count(updated) - _count(joined.disappeared),
         recomputed=_count(pc.or_(table.looked_up, table.kept.needed)),
     )
+    goes = pc.or_(updated, joined.disappeared)
     optimizations = joined.optimizations + (("weakly minimal",) if table.kept.weakly_minimal else ())
     return Refreshed(
         joined.shape.table,
-        before=joined.old.filter(pc.or_(updated, joined.disappeared)),
+        before=joined.old.filter(goes),
+        gone=None if joined.positions is None else joined.positions.filter(goes),
         after=rows.filter(pc.or_(updated, joined.appeared)),
         figures=figures,
         optimizations=optimizations,

@@ -1,6 +1,6 @@
 """Stored sums and counts plus their changes, without loss.
 
-    exact    new = old + Σ changes             in decimals with room for every digit, then back to the stored type
+    exact    new = old + Σ changes             with room for every digit, then back to the stored type
     float    (s, r) = s + r + Σ changes        s is the sum rounded once, r what rounding took from it
 
 Integers and decimals never wrap around and lose no digit: what does not fit the stored type is an error. A sum of
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from viewkeeper.summary.grouping import ZERO, ZERO_POINT, by_group
 
 MOST_DIGITS = 76
+MOST_INTEGER = 2**63 - 1
 
 
 def exact_sums(
@@ -28,11 +29,19 @@ def exact_sums(
 
 
 def _wide(columns: list[pa.Array]) -> pa.Array:
-    """Columns one after the other, in a type whose sums cannot overflow."""
+    """Columns one after the other, in a type whose sums cannot overflow: the narrowest, as wide ones are slow."""
     if all(pa.types.is_integer(column.type) for column in columns):
-        return pa.concat_arrays([column.cast(pa.decimal128(20, 0)) for column in columns])
-    scale = max(column.type.scale if pa.types.is_decimal(column.type) else 0 for column in columns)
-    return pa.concat_arrays([column.cast(pa.decimal256(MOST_DIGITS, scale)) for column in columns])
+        wide = pa.int64() if _furthest(columns) <= MOST_INTEGER else pa.decimal128(20, 0)
+    else:
+        scale = max(column.type.scale if pa.types.is_decimal(column.type) else 0 for column in columns)
+        wide = pa.decimal256(MOST_DIGITS, scale)
+    return pa.concat_arrays([column.cast(wide) for column in columns])
+
+
+def _furthest(columns: list[pa.Array]) -> int:
+    """No sum of some of these integers is further from 0."""
+    ends = [end.as_py() or 0 for column in columns for end in pc.min_max(column).values()]
+    return int(sum(map(len, columns)) * max(map(abs, ends)))
 
 
 def misfit(total: pa.Array, type: pa.DataType) -> int | None:

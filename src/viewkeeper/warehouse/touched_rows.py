@@ -53,7 +53,7 @@ def touched_rows(
         for file, opened, groups in parts:
             if groups:
                 rows = _read(files, view, file, opened, groups, schema)
-                found.append(ArrowContent(rows).matching(by, values))
+                found.append(ArrowContent(rows).find(by, values).rows)
     rows = pa.concat_tables(found).group_by(list(names), use_threads=False).aggregate([(WEIGHT, "sum")])
     there = rows.filter(pc.greater(rows[f"{WEIGHT}_sum"], 0))
     return there.select(list(wanted)).cast(pa.schema([schema.field(name) for name in wanted]))

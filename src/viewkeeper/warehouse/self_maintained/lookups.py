@@ -51,7 +51,7 @@ class StoredRows:
             few = touched_rows(self.files, definition, self.record, columns, keys, shown)
             if few is not None:
                 return few
-        rows = self.contents.content(definition, self.record, some).matching(columns, keys)
+        rows = self.contents.content(definition, self.record, some).find(columns, keys).rows
         return rows if wanted is None else rows.select(list(wanted))
 
     def keys(self, columns: Columns, keys: pa.Table) -> pa.Table:

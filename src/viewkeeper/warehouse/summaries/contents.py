@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewkeeper.summary.content import ArrowContent, Content
+from viewkeeper.summary.content import ArrowContent, Content, Found
+from viewkeeper.summary.grouping import numbered
 from viewkeeper.warehouse.catalog import Definition, Layout, find
 from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
 from viewkeeper.warehouse.parquet_files import read_table
@@ -158,7 +159,13 @@ class SparkContent:
         self._frame = frame
         self.rows = rows
 
-    def matching(self, columns: tuple[str, ...], values: pa.Table) -> pa.Table:
+    def find(self, columns: tuple[str, ...], values: pa.Table) -> Found:
+        rows = self._matching(columns, values)
+        # The values come first, so they keep their numbers.
+        _, (_, numbers) = numbered((values, rows), columns)
+        return Found(rows, numbers, looked_up=values.num_rows)
+
+    def _matching(self, columns: tuple[str, ...], values: pa.Table) -> pa.Table:
         from pyspark.sql import functions as F
 
         if not columns:

@@ -166,8 +166,8 @@ class Rounds:
             if one.before.num_rows or one.after.num_rows:
                 changed = _signed(table.definition.names, one.before, one.after)
                 signed[table.name] = changed
-                if isinstance(content, ArrowContent):
-                    new = after[table.name] = content.replaced(one.before, one.after, table.node.keys)
+                if isinstance(content, ArrowContent) and one.gone is not None:
+                    new = after[table.name] = content.changed(one.gone, one.after)
                     if table.definition.layout is Layout.REWRITTEN:
                         signed[table.name] = Replacement(changed, new.table.select(table.definition.names))
             elif isinstance(content, ArrowContent):
