@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ SHOWN = 10
 
 
 @click.command(short_help="Compare views with what their sources give.")
-@click.argument("views", metavar="[VIEW]...", nargs=-1)
+@click.argument("views", metavar="[VIEW]...", nargs=-1, shell_complete=complete_views)
 @warehouse_option
 @click.option("--all", "everything", is_flag=True, help="Every view over sources.")
 @click.option(

@@ -2,12 +2,13 @@
 
 import click
 
+from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.opening import open_to_read, warehouse_option
 from viewkeeper.cli.results import data_is_piped, write_result
 
 
 @click.command(short_help="The signed rows between two states of a view.")
-@click.argument("view")
+@click.argument("view", shell_complete=complete_views)
 @warehouse_option
 @click.option("--since", metavar="N", type=int, required=True, help="The state before the first change.")
 @click.option("--until", metavar="N", type=int, help="The last state.  [default: the view's last]")

@@ -4,11 +4,12 @@ import json
 
 import click
 
+from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.opening import json_option, open_to_write, warehouse_option
 
 
 @click.command(short_help="Put pending deltas into the base of a view.")
-@click.argument("view", required=False)
+@click.argument("view", required=False, shell_complete=complete_views)
 @warehouse_option
 @json_option
 def compact(view: str | None, path: str, as_json: bool) -> None:

@@ -1,6 +1,6 @@
 """`viewkeeper doctor`: what is missing or risky at a source, and what mends it.
 
-Exit code 0: all is well; 1: warnings only; 2: changes cannot be captured as it is, or it cannot be reached.
+Exit code 0: all is well; 1: something is missing or risky.
 """
 
 import json
@@ -8,13 +8,14 @@ from dataclasses import asdict
 
 import click
 
+from viewkeeper.cli.completing import complete_sources
 from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
 
-EXIT_WARNINGS, EXIT_UNFIT = 1, 2
+EXIT_FINDINGS = 1
 
 
 @click.command(short_help="What is missing or risky at a source.")
-@click.argument("source", metavar="NAME|URL")
+@click.argument("source", metavar="NAME|URL", shell_complete=complete_sources)
 @warehouse_option
 @click.option("--as", "name", metavar="NAME", help="The name that the source of a URL is to have.  [default: source]")
 @json_option
@@ -25,7 +26,7 @@ def doctor(context: click.Context, source: str, path: str, name: str | None, as_
     Each finding comes with the statement that mends it. Nothing is changed. For a URL give the name too that the source
     is to have: what is installed carries it. The password is found as by add-source.
 
-    Exit code 0: all is well; 1: there are warnings; 2: changes cannot be captured as it is, or it cannot be reached.
+    Exit code 1 means that there are findings. With what is "missing" changes cannot be captured; a "warning" is a risk.
 
     \b
     Examples:
@@ -46,5 +47,4 @@ def doctor(context: click.Context, source: str, path: str, name: str | None, as_
             click.echo("\n".join(f"    {line}" for line in finding.mend.splitlines()))
         if not findings:
             click.echo("all is well")
-    if findings:
-        context.exit(EXIT_UNFIT if any(finding.fatal for finding in findings) else EXIT_WARNINGS)
+    context.exit(EXIT_FINDINGS if findings else 0)

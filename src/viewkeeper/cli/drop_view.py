@@ -4,11 +4,12 @@ import json
 
 import click
 
+from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
 
 
 @click.command("drop-view", short_help="Stop maintaining a view, and drop it.")
-@click.argument("view")
+@click.argument("view", shell_complete=complete_views)
 @warehouse_option
 @json_option
 def drop_view(view: str, path: str, as_json: bool) -> None:

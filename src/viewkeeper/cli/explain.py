@@ -5,11 +5,12 @@ from dataclasses import asdict
 
 import click
 
+from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
 
 
 @click.command(short_help="How a view is kept fresh, and why so.")
-@click.argument("text", metavar="VIEW")
+@click.argument("text", metavar="VIEW", shell_complete=complete_views)
 @warehouse_option
 @json_option
 def explain(text: str, path: str, as_json: bool) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
 from viewkeeper.errors import UsageError
 
@@ -15,7 +16,12 @@ if TYPE_CHECKING:
 
 @click.command(short_help="The lattice of summaries: what is computed from what.")
 @warehouse_option
-@click.option("--view", metavar="VIEW", help="Only the lattice of this summary.  [default: all of them]")
+@click.option(
+    "--view",
+    metavar="VIEW",
+    shell_complete=complete_views,
+    help="Only the lattice of this summary.  [default: all of them]",
+)
 @click.option("--svg", "file", metavar="FILE", type=click.Path(), help="Draw it, into a file.")
 @json_option
 def lattice(path: str, view: str | None, file: str | None, as_json: bool) -> None:

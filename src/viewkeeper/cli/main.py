@@ -12,7 +12,8 @@ from typing import Any
 
 import click
 
-from viewkeeper.errors import ViewkeeperError
+from viewkeeper.cli import stopping
+from viewkeeper.errors import UsageError, ViewkeeperError
 
 BAD_INPUT = 2
 OUR_MISTAKE = 70
@@ -20,12 +21,31 @@ INTERRUPTED = 130
 CLOSED_PIPE = 141
 TRACEBACK = "VIEWKEEPER_TRACEBACK"
 
-VERBS = (
-    "demo", "algorithms", "simulate", "check",
-    "add-source", "sources", "doctor", "remove-source",
-    "create-view", "cube", "drop-view", "catch-up", "run", "propagate", "refresh", "audit", "reload",
-    "status", "explain", "lattice", "states", "query", "changes", "compact", "vacuum", "publish",
-)  # fmt: skip
+SECTIONS = {
+    "Start": ("demo",),
+    "Sources": ("add-source", "sources", "doctor", "remove-source"),
+    "Views": ("create-view", "cube", "drop-view", "reload", "explain", "lattice"),
+    "Keep fresh": ("run", "catch-up", "propagate", "refresh", "status", "audit"),
+    "Read": ("query", "states", "changes", "publish"),
+    "Storage": ("compact", "vacuum"),
+    "Study": ("algorithms", "simulate", "check"),
+    "Shell": ("completion",),
+}
+VERBS = tuple(verb for verbs in SECTIONS.values() for verb in verbs)
+EPILOG = """\b
+Exit codes:
+  0    all is well
+  1    it ran and found something wrong: a view is wrong or halted, a level
+       is not reached, a source has findings
+  2    bad input, or a source or the warehouse cannot be used; the error says
+       what to do
+  70   a mistake in viewkeeper itself
+  130  stopped by Ctrl-C; the warehouse is at a commit
+
+\b
+VERB --help has examples. --json writes one JSON object, errors included.
+NO_COLOR in the environment turns colours off.
+"""
 
 
 class _ClosedPipe(Exception):
@@ -43,12 +63,38 @@ class _Verbs(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in VERBS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise UsageError(f"there is no verb {args[0]!r}", _other_verb(args[0]))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, VERBS))
+        for title, verbs in SECTIONS.items():
+            commands = [(verb, self.get_command(ctx, verb)) for verb in verbs]
+            with formatter.section(title):
+                # A width of its own for each section would make the columns dance.
+                formatter.write_dl([(f"{verb:{width}}", one.get_short_help_str(80)) for verb, one in commands if one])
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
         home = cmd_name.replace("-", "_")
         command: click.Command = getattr(import_module(f"viewkeeper.cli.{home}"), home)
         return command
+
+
+def _other_verb(mistyped: str) -> str:
+    """What may have been meant."""
+    from difflib import get_close_matches
+
+    said = mistyped.lower().replace("_", "-")
+    close = get_close_matches(said, VERBS, n=3, cutoff=0.6)
+    begins = [verb for verb in VERBS if verb.startswith(said) or said in verb.split("-")]
+    found = list(dict.fromkeys([*close, *begins]))[:3]
+    return (f"did you mean {' or '.join(found)}? " if found else "") + "viewkeeper --help lists all verbs"
 
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -59,7 +105,12 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.group(
+    cls=_Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    epilog=EPILOG,
+    subcommand_metavar="VERB [ARGS]...",
+)
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 def viewkeeper() -> None:
     """Materialized views over several databases, kept fresh incrementally at a consistency level that you choose."""
@@ -80,7 +131,7 @@ def _run() -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except ViewkeeperError as error:
-        return _explain(error.code, error.detail, error.hint)
+        return _stopped() if stopping.was_interrupted(error) else _explain(error.code, error.detail, error.hint)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         return BAD_INPUT
@@ -88,8 +139,7 @@ def _run() -> int:
         usage = error.ctx.get_usage() if isinstance(error, click.UsageError) and error.ctx else ""
         return _explain("usage", error.format_message(), f"{usage}; --help says more" if usage else "")
     except (click.Abort, KeyboardInterrupt):
-        click.echo("stopped", err=True)
-        return INTERRUPTED
+        return _stopped()
     except (_ClosedPipe, OSError) as error:
         # What was still to be written cannot be: not on leaving either.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
@@ -97,9 +147,21 @@ def _run() -> int:
             return CLOSED_PIPE
         return _explain("output", f"cannot write: {error.strerror}", "")
     except Exception as error:
+        if stopping.was_interrupted(error):
+            return _stopped()
         if os.environ.get(TRACEBACK):
             raise
         return _unexpected(error)
+
+
+def _stopped() -> int:
+    """Ctrl-C: what was under way is undone, and the warehouse is at a commit."""
+    commit = stopping.last_commit()
+    told = "stopped" if commit is None else f"stopped; the warehouse is at commit {commit}"
+    if _as_json():
+        click.echo(json.dumps({"error": {"code": "stopped", "detail": told, "hint": ""}, "commit": commit}))
+    click.echo(told, err=True)
+    return INTERRUPTED
 
 
 def _unexpected(error: Exception) -> int:
@@ -113,8 +175,13 @@ def _unexpected(error: Exception) -> int:
     return OUR_MISTAKE
 
 
+def _as_json() -> bool:
+    """Whether a program reads what is written. Asked before anything is parsed: bad options are told as JSON too."""
+    return "--json" in sys.argv
+
+
 def _explain(code: str, detail: str, hint: str) -> int:
-    if "--json" in sys.argv:
+    if _as_json():
         click.echo(json.dumps({"error": {"code": code, "detail": detail, "hint": hint}}))
     click.echo(f"error: {detail}" + (f"\n  hint: {hint}" if hint else ""), err=True)
     return BAD_INPUT

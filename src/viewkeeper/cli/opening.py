@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from viewkeeper.cli.completing import complete_folders
 from viewkeeper.cli.progress import announced
+from viewkeeper.cli.stopping import writing_to
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.warehouse import Warehouse
@@ -28,6 +30,7 @@ def warehouse_option(verb: Verb) -> Verb:
         show_envvar=True,
         default=".",
         show_default="the current folder",
+        shell_complete=complete_folders,
         help="The folder of the warehouse.",
     )(verb)
 
@@ -84,6 +87,8 @@ def _open(path: str, quiet: bool, *, brief: bool = True, **how: Any) -> "Warehou
         if how.get("create"):
             raise
         raise NotAWarehouse(error.detail, f"name the folder of one with -w, or in {VARIABLE}") from error
+    if not how.get("read_only"):
+        writing_to(warehouse.path)
     return warehouse
 
 

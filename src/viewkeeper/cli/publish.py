@@ -4,11 +4,12 @@ import json
 
 import click
 
+from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
 
 
 @click.command(short_help="Copy a view into a Delta table of its own.")
-@click.argument("view")
+@click.argument("view", shell_complete=complete_views)
 @click.argument("folder")
 @warehouse_option
 @click.option("--state", metavar="N", type=int, help="Which state of the view.  [default: the last]")

@@ -2,12 +2,13 @@
 
 import click
 
+from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
 from viewkeeper.cli.rounds import show_rounds
 
 
 @click.command(short_help="Refresh deferred summaries.")
-@click.argument("view", required=False)
+@click.argument("view", required=False, shell_complete=complete_views)
 @warehouse_option
 @json_option
 def refresh(view: str | None, path: str, as_json: bool) -> None:

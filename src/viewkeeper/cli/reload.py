@@ -4,11 +4,12 @@ import json
 
 import click
 
+from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
 
 
 @click.command(short_help="Make a view anew from its sources.")
-@click.argument("views", metavar="VIEW...", nargs=-1, required=True)
+@click.argument("views", metavar="VIEW...", nargs=-1, required=True, shell_complete=complete_views)
 @warehouse_option
 @json_option
 def reload(views: tuple[str, ...], path: str, as_json: bool) -> None:

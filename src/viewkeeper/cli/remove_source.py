@@ -4,11 +4,12 @@ import json
 
 import click
 
+from viewkeeper.cli.completing import complete_sources
 from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
 
 
 @click.command("remove-source", short_help="Undo what was installed at a source, and forget it.")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_sources)
 @click.option("--force", is_flag=True, help="Forget it even if it cannot be reached; what was installed there stays.")
 @warehouse_option
 @json_option

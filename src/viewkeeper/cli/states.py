@@ -5,11 +5,12 @@ from dataclasses import asdict
 
 import click
 
+from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
 
 
 @click.command(short_help="The states of a view that can be read.")
-@click.argument("view")
+@click.argument("view", shell_complete=complete_views)
 @warehouse_option
 @click.option("--last", metavar="N", type=click.IntRange(min=1), help="Only the last N.")
 @json_option
