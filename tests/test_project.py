@@ -27,6 +27,7 @@ LAYERS = [
     "summary",
     "warehouse",
     "sim",
+    "project",
     "demo",
     "cli",
 ]

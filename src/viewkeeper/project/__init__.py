@@ -1,0 +1,1 @@
+"""A project: what a warehouse is to hold, written down as files."""
