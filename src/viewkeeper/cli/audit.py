@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from viewkeeper.cli.completing import complete_views
+from viewkeeper.cli.loading import load_shown
 from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
+from viewkeeper.cli.progress import announced
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.audits import Audit
+    from viewkeeper.warehouse.warehouse import Warehouse
 
 EXIT_DIFFERENT = 1
 SHOWN = 10
@@ -56,7 +59,7 @@ def audit(
         if everything:
             views = tuple(view.view for view in known if view.algorithm is not None)
         halted = {view.view: view.halted.reason for view in known if view.halted is not None and view.view in views}
-        done = [warehouse.audit(view) for view in views if view not in halted]
+        done = [_audited(warehouse, view, quiet=as_json) for view in views if view not in halted]
     if as_json:
         told = [_as_json(one, rows) for one in done]
         click.echo(json.dumps({"audits": told, "halted": halted}, default=str))
@@ -68,6 +71,11 @@ def audit(
         if not views:
             click.echo("there are no views over sources")
     context.exit(EXIT_DIFFERENT if halted or not all(one.clean for one in done) else 0)
+
+
+def _audited(warehouse: "Warehouse", view: str, *, quiet: bool) -> "Audit":
+    with announced(f"auditing {view} ...", quiet=quiet), load_shown(warehouse, view, quiet=quiet):
+        return warehouse.audit(view)
 
 
 def _show(audit: "Audit", rows: int) -> None:

@@ -6,6 +6,7 @@ import click
 
 from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.opening import json_option, open_to_write, warehouse_option
+from viewkeeper.cli.progress import announced
 
 
 @click.command(short_help="Put pending deltas into the base of a view.")
@@ -22,7 +23,10 @@ def compact(view: str | None, path: str, as_json: bool) -> None:
       viewkeeper compact -w lake
       viewkeeper compact big_orders -w lake
     """
-    with open_to_write(path, quiet=as_json) as warehouse:
+    with (
+        open_to_write(path, quiet=as_json) as warehouse,
+        announced(f"compacting {view or 'the views'} ...", quiet=as_json),
+    ):
         done = warehouse.compact(view)
     if as_json:
         click.echo(json.dumps({"compacted": done}))

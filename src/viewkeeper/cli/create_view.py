@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from viewkeeper.cli.loading import load_shown
 from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
 from viewkeeper.cli.sql_text import sql_text
 
@@ -38,7 +39,8 @@ def create_view(sql: str | None, path: str, file: str | None, as_json: bool) -> 
     """
     text = sql_text(sql, file, "view")
     with open_to_maintain(path, quiet=as_json) as warehouse:
-        name = warehouse.create_view(text)
+        with load_shown(warehouse, quiet=as_json):
+            name = warehouse.create_view(text)
         made = [view for view in warehouse.status().views if name in (view.view, view.family)]
         chosen = _chosen(warehouse, name)
     first, rows = made[0], sum(view.rows for view in made)

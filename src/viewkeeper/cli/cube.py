@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from viewkeeper.cli.loading import load_shown
 from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def cube(
         if not as_json:
             click.echo(line, err=True)
 
-    with open_to_maintain(path, quiet=as_json) as warehouse:
+    with open_to_maintain(path, quiet=as_json) as warehouse, load_shown(warehouse, "the cube", quiet=as_json):
         choice = warehouse.cube(
             fact,
             names,

@@ -10,6 +10,7 @@ import click
 
 from viewkeeper.cli.completing import complete_sources
 from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
+from viewkeeper.cli.progress import announced
 
 EXIT_FINDINGS = 1
 
@@ -37,7 +38,9 @@ def doctor(context: click.Context, source: str, path: str, name: str | None, as_
 
     if name is not None and "://" not in source:
         raise UsageError(f"{source} has a name already", "give --as with a URL")
-    with open_to_read(path, quiet=as_json) as warehouse:
+    from viewkeeper.sources.urls import shown
+
+    with open_to_read(path, quiet=as_json) as warehouse, announced(f"looking at {shown(source)} ...", quiet=as_json):
         findings = warehouse.doctor(source, name)
     if as_json:
         click.echo(json.dumps({"findings": [asdict(finding) for finding in findings]}))

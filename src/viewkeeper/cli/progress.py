@@ -1,8 +1,40 @@
-"""Progress of long work: a bar or a passing line in a terminal, plain lines elsewhere, nothing with --json."""
+"""Progress of long work: a bar or a passing line in a terminal, plain lines elsewhere, nothing with --json.
 
+All of it goes to standard error: what a verb found is on standard output.
+"""
+
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+_passing: list[str] = []
+"""the lines of a terminal that are shown while they are true, the innermost last"""
+
+
+@contextmanager
+def passing_line() -> Iterator[Callable[[str], None]]:
+    """Yields a function that writes a line of a terminal, over what it said before; it goes away at the end.
+
+    By hand and not by a spinner: that needs a thread, and starting Spark forks this process.
+    """
+    place = len(_passing)
+    _passing.append("")
+
+    def say(text: str) -> None:
+        _passing[place] = text[: shutil.get_terminal_size().columns - 1]
+        if place == len(_passing) - 1:
+            _draw()
+
+    try:
+        yield say
+    finally:
+        _passing.pop()
+        _draw()
+
+
+def _draw() -> None:
+    print(f"\r\x1b[K{_passing[-1] if _passing else ''}", file=sys.stderr, end="", flush=True)
 
 
 @contextmanager
@@ -11,14 +43,13 @@ def announced(what: str, *, quiet: bool) -> Iterator[None]:
     if quiet:
         yield
         return
-    # No spinner: it needs a thread, and starting Spark forks this process.
-    passing = sys.stderr.isatty()
-    print(what, file=sys.stderr, end="" if passing else "\n", flush=True)
-    try:
-        yield
-    finally:
-        if passing:
-            print("\r\x1b[K", file=sys.stderr, end="", flush=True)
+    if sys.stderr.isatty():
+        with passing_line() as say:
+            say(what)
+            yield
+        return
+    print(what, file=sys.stderr, flush=True)
+    yield
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import click
 
 from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
+from viewkeeper.cli.progress import announced
 from viewkeeper.cli.rounds import show_rounds
 
 
@@ -23,4 +24,6 @@ def propagate(view: str | None, path: str, as_json: bool) -> None:
       viewkeeper propagate sales_by_city -w lake
     """
     with open_to_maintain(path, quiet=as_json) as warehouse:
-        show_rounds(warehouse.propagate(view), as_json=as_json)
+        with announced(f"propagating {view or 'the deferred summaries'} ...", quiet=as_json):
+            done = warehouse.propagate(view)
+        show_rounds(done, as_json=as_json)

@@ -6,6 +6,7 @@ import click
 
 from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
+from viewkeeper.cli.progress import announced
 
 
 @click.command(short_help="Copy a view into a Delta table of its own.")
@@ -28,7 +29,8 @@ def publish(view: str, folder: str, path: str, state: int | None, as_json: bool)
     # Read only: the warehouse itself is not written, so this works beside a writer.
     with open_to_read(path, quiet=as_json) as warehouse, warehouse.snapshot() as snapshot:
         number = snapshot.state(view) if state is None else state
-        place = warehouse.publish(view, folder, number)
+        with announced(f"copying {view} ...", quiet=as_json):
+            place = warehouse.publish(view, folder, number)
     if as_json:
         click.echo(json.dumps({"view": view, "state": number, "folder": str(place)}))
     else:

@@ -5,6 +5,7 @@ import json
 import click
 
 from viewkeeper.cli.completing import complete_views
+from viewkeeper.cli.loading import load_shown
 from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
 
 
@@ -27,7 +28,8 @@ def reload(views: tuple[str, ...], path: str, as_json: bool) -> None:
 
     with open_to_maintain(path, quiet=as_json) as warehouse:
         for view in views:
-            warehouse.reload(view)
+            with load_shown(warehouse, view, quiet=as_json):
+                warehouse.reload(view)
         made = {view.view: view for view in warehouse.status().views if view.view in views}
     if as_json:
         told = {view: {"state": one.state, "rows": one.rows} for view, one in made.items()}

@@ -6,6 +6,7 @@ from dataclasses import asdict
 import click
 
 from viewkeeper.cli.opening import json_option, open_to_write, warehouse_option
+from viewkeeper.cli.progress import announced
 
 
 @click.command(short_help="Delete what is past its retention.")
@@ -37,7 +38,10 @@ def vacuum(path: str, retention: str, grace: str, dry_run: bool, as_json: bool) 
 
     # Before anything is opened: a mistake in them has nothing to do with the warehouse.
     keep, young = seconds(retention), seconds(grace)
-    with open_to_write(path, quiet=as_json) as warehouse:
+    with (
+        open_to_write(path, quiet=as_json) as warehouse,
+        announced("looking for what is past its retention ...", quiet=as_json),
+    ):
         done = warehouse.vacuum(keep, grace=young, dry_run=dry_run)
     if as_json:
         click.echo(json.dumps({**asdict(done), "dry_run": dry_run}))

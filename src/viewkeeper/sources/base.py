@@ -140,6 +140,10 @@ class Source(ABC):
         """The bytes that the source keeps for us, where it can say."""
         return None
 
+    def estimated_rows(self, relation: str) -> int | None:
+        """How many rows a relation has, where the source can say without counting them."""
+        return None
+
     # --- how a reading waits for the stream ---
 
     def passed(self, position: Position) -> None:

@@ -72,6 +72,9 @@ class LazySource(Source):
     def retained(self) -> int | None:
         return self.opened().retained()
 
+    def estimated_rows(self, relation: str) -> int | None:
+        return self.opened().estimated_rows(relation)
+
     def close(self) -> None:
         with self._opening:
             if self._opened is not None:

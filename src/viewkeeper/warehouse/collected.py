@@ -3,7 +3,7 @@
 A bulk that would pass through the driver row by row is written as Parquet and read by Spark instead.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.adaptive import MOST_ROWS, AdaptiveZSet, Engines
@@ -23,8 +23,17 @@ AT_ONCE = 50_000
 class CollectedRows:
     """The collector of one relation; see `mediator/base_image.py`."""
 
-    def __init__(self, relation: Relation, engines: Engines, store: LocalStore, folder: str) -> None:
+    def __init__(
+        self,
+        relation: Relation,
+        engines: Engines,
+        store: LocalStore,
+        folder: str,
+        come: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """`come` is told how many rows have come, whenever some have."""
         self._relation = relation
+        self._come = come
         self._engines = engines
         self._store = store
         self._name = f"{folder}/{unique_id()}.parquet"
@@ -37,6 +46,7 @@ class CollectedRows:
         self._weights.extend([weight] * len(rows))
         if len(self._rows) >= (MOST_ROWS if self._writer is None else AT_ONCE):
             self._write()
+        self._come(len(rows))
 
     def result(self) -> AdaptiveZSet:
         """What was collected, as a Z-set."""

@@ -18,12 +18,13 @@ from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.errors import DefinitionError, UnsupportedClause, UsageError, ViewkeeperError
-from viewkeeper.mediator.base_image import image_at
+from viewkeeper.mediator.base_image import Collect, image_at
 from viewkeeper.mediator.choice import choose, promised
 from viewkeeper.mediator.group import GroupPlan, Recorder
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Position, Vector
+from viewkeeper.sources.base import Source
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.parse_summary import parse_definition
@@ -39,6 +40,7 @@ from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.known_relations import refuse_summaries, relations_of
 from viewkeeper.warehouse.known_sources import KnownSources
+from viewkeeper.warehouse.load_progress import Loads
 from viewkeeper.warehouse.parquet_files import STAGING
 from viewkeeper.warehouse.self_maintained.automatic import REMOTE
 from viewkeeper.warehouse.self_maintained.change_rates import recent, transactions_per_hour
@@ -85,6 +87,7 @@ class Keeper:
         self.new_commit = commit
         self.sources = sources
         self.engines = engines
+        self.loads = Loads()
         self._halts = Halts(files.store)
         self.summaries = Summaries(self)
         self.self_maintained = SelfMaintainedViews(self)
@@ -336,11 +339,9 @@ class Keeper:
         relations = {n: one for over in base.values() for n, one in over.relations.items() if one.source != VIEWS}
         sources = {one.source: self.sources.source(one.source) for one in relations.values()}
         with self.writer.staging() as folder:
-
-            def collect(relation: Relation) -> CollectedRows:
-                return CollectedRows(relation, self.engines, self.files.store, f"{STAGING}/{folder}")
-
+            collect = self._collecting(sources, folder)
             contents, at = image_at(sources, relations, vector, collect, spanning=self._spanning(tuple(sources)))
+            self.loads.computing()
             if VIEWS in how.view.sources:
                 for name, over in base.items():
                     contents[name] = self.self_maintained.evaluated(over, contents)
@@ -359,12 +360,21 @@ class Keeper:
         vector = dict(there.vector) if there is not None else {}
         sources = {one.source: self.sources.source(one.source) for one in relations.values()}
         with self.writer.staging() as folder:
-
-            def collect(relation: Relation) -> CollectedRows:
-                return CollectedRows(relation, self.engines, self.files.store, f"{STAGING}/{folder}")
-
+            collect = self._collecting(sources, folder)
             contents, at = image_at(sources, relations, vector, collect, spanning=self._spanning(tuple(sources)))
+            self.loads.computing()
             yield contents, {**vector, **at}
+
+    def _collecting(self, sources: Mapping[str, Source], folder: str) -> Collect:
+        """Where the rows of relations go on their way, with whoever watches being told of them."""
+        self.loads.begin()
+        return lambda relation: CollectedRows(
+            relation,
+            self.engines,
+            self.files.store,
+            f"{STAGING}/{folder}",
+            self.loads.reading(sources[relation.source], relation),
+        )
 
     def group_of(self, view: str) -> str:
         """The group of a view."""

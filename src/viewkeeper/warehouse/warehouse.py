@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from viewkeeper.warehouse.load_progress import WatchLoad
     from viewkeeper.warehouse.summaries.cubes import CubeChoice
     from viewkeeper.warehouse.summaries.drawn import DrawnLattice
     from viewkeeper.warehouse.summaries.explained_query import QueryExplanation
@@ -209,6 +210,11 @@ class Warehouse:
         Its name is returned.
         """
         return self._keeper.create_view(sql)
+
+    def watch_loads(self, watch: "WatchLoad | None") -> None:
+        """From now on `watch` is told how the loads of create_view, reload, audit and cube go, whenever rows have come;
+        None: nobody is."""
+        self._keeper.loads.watch = watch
 
     def cube(
         self,

@@ -64,6 +64,18 @@ class MySqlSource(Source):
         with self._connection() as connection:
             return self._doctor.remove(connection)
 
+    def estimated_rows(self, relation: str) -> int | None:
+        """What the statistics of the server say."""
+        schema, table = self._catalog.by_name[relation].place
+        with self._connection() as connection:
+            found = run(
+                connection,
+                "SELECT TABLE_ROWS FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
+                schema,
+                table,
+            )
+        return int(found[0][0]) if found and found[0][0] is not None else None
+
     def end(self) -> Position:
         with self._connection() as connection:
             return end_of_log(connection, self._server)

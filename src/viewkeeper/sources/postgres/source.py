@@ -84,6 +84,17 @@ class PostgresSource(Source):
             ).fetchone()
         return None if row is None or row[0] is None else int(row[0])
 
+    def estimated_rows(self, relation: str) -> int | None:
+        """What the last ANALYZE or VACUUM counted; nothing before the first."""
+        table = next(one for one in self._tables.captured.values() if one.relation.name == relation)
+        with self._connections.plain() as connection:
+            row = connection.execute(
+                "SELECT c.reltuples::int8 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+                " WHERE n.nspname = %s AND c.relname = %s",
+                (table.schema, table.name),
+            ).fetchone()
+        return None if row is None or row[0] < 0 else int(row[0])
+
     # --- the stream ---
 
     def end(self) -> Position:

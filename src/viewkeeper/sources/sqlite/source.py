@@ -335,6 +335,21 @@ class SqliteSource(Source):
                 return None
             return self._installation.retained(connection)
 
+    def estimated_rows(self, relation: str) -> int | None:
+        """By the first and the last rowid, which are found without a scan: as if no row in between had gone."""
+        name = self._catalog.table_of.get(relation)
+        table = next((one for one in self._catalog.tables if one.name == name and one.rowid is not None), None)
+        if table is None or table.rowid is None:
+            return None
+        place = f"main.{quote(table.name)}"
+        with self._database.connection() as connection:
+            # One at a time: SQLite looks up a lone MIN or MAX, and scans the table for both.
+            first, last = (
+                connection.execute(f"SELECT {function}({table.rowid}) FROM {place}").fetchone()[0]
+                for function in ("MIN", "MAX")
+            )
+        return 0 if last is None else last - first + 1
+
     def close(self) -> None:
         self._stop_tail()
         self._database.close()
