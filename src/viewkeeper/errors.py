@@ -27,6 +27,7 @@
     │   ├── SourceUnfit             something that capture needs is missing: `doctor` says what, and what mends it
     │   ├── SourceUnavailable       it cannot be reached now; it is tried again
     │   └── PositionLost            the changes behind a position are gone from the source: reload the views
+    ├── ProjectError                viewkeeper.yml, or a file that it names; the detail begins with file and line
     ├── SparkMissing                no Java for Spark to run on, or it does not start
     └── UsageError                  options that do not fit together
 
@@ -204,6 +205,12 @@ class PositionLost(SourceError):
     """The changes behind a position are gone from the source."""
 
     code = "position-lost"
+
+
+class ProjectError(ViewkeeperError):
+    """Something in viewkeeper.yml, or in a file that it names."""
+
+    code = "project"
 
 
 class SparkMissing(ViewkeeperError):

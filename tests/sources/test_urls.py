@@ -6,7 +6,11 @@ from viewkeeper.errors import BadSourceUrl
 from viewkeeper.sources.registry import kind_of
 from viewkeeper.sources.urls import resolved, shown
 
-ENVIRONMENT = {"SHOP_PASSWORD": "p/@:", "VIEWKEEPER_PASSWORD_SHOP": "from outside"}
+ENVIRONMENT = {
+    "SHOP_PASSWORD": "p/@:",
+    "SHOP_URL": "postgresql://bo:x@db/shop",
+    "VIEWKEEPER_PASSWORD_SHOP": "from outside",
+}
 
 
 @pytest.mark.parametrize(
@@ -21,6 +25,11 @@ ENVIRONMENT = {"SHOP_PASSWORD": "p/@:", "VIEWKEEPER_PASSWORD_SHOP": "from outsid
         ("sqlite:////data/shop.db", "sqlite:////data/shop.db"),
         ("files:///exports?schema.a=id BIGINT, b STRING", "files:///exports?schema.a=id BIGINT, b STRING"),
         ("shop.db", "shop.db"),
+        ("${SHOP_URL}", "${SHOP_URL}"),
+        ("${KIND:-postgresql}://ann:secret@${HOST:-db:1}/${NAME}", "${KIND:-postgresql}://ann@${HOST:-db:1}/${NAME}"),
+        ("postgresql://${USER:-a:b}:${PASSWORD}@db/shop", "postgresql://${USER:-a:b}:${PASSWORD}@db/shop"),
+        ("postgresql://ann:${PASSWORD:-secret}@db/shop", "postgresql://ann@db/shop"),
+        ("postgresql:///${NAME}?password=${P:-secret}&sslmode=${S}", "postgresql:///${NAME}?sslmode=${S}"),
     ],
 )
 def test_no_password_is_shown(url: str, stored: str) -> None:
@@ -35,6 +44,9 @@ def test_no_password_is_shown(url: str, stored: str) -> None:
         ("postgresql://ann@db/shop", "postgresql://ann:from%20outside@db/shop"),
         ("postgresql://ann:secret@db/shop", "postgresql://ann:secret@db/shop"),
         ("sqlite:///shop.db", "sqlite:///shop.db"),
+        ("${SHOP_URL}", "postgresql://bo:x@db/shop"),
+        ("${NONE:-mariadb}://ann:x@${NONE:-local host}/shop", "mariadb://ann:x@local%20host/shop"),
+        ("sqlite:///$${NONE}.db", "sqlite:///${NONE}.db"),
     ],
 )
 def test_passwords_come_from_the_environment(url: str, connected: str) -> None:
@@ -49,3 +61,8 @@ def test_a_variable_that_is_not_there_is_named() -> None:
 def test_kinds() -> None:
     urls = ("sqlite:///a", "postgres://a/b", "mariadb://a/b", "files:///a", "delta:///a", "oracle://a")
     assert [kind_of(url) for url in urls] == ["sqlite", "postgres", "mysql", "files", "delta", "oracle"]
+
+
+def test_the_kind_behind_a_variable() -> None:
+    assert kind_of("${SHOP_URL}", ENVIRONMENT) == "postgres"
+    assert kind_of("${NONE}", ENVIRONMENT) == "unknown"

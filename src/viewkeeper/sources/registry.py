@@ -1,6 +1,7 @@
 """Every kind of source, by the scheme of its URL. What a kind needs is imported when one is opened."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -9,6 +10,7 @@ from urllib.parse import urlsplit
 
 from viewkeeper.errors import BadSourceUrl, SourceUnfit
 from viewkeeper.sources.base import Request, Source
+from viewkeeper.sources.variables import replaced
 
 SparkSession = Any
 
@@ -34,9 +36,12 @@ KINDS = {
 }
 
 
-def kind_of(url: str) -> str:
-    """What a URL names, in one word."""
-    scheme = urlsplit(url).scheme
+def kind_of(url: str, environment: Mapping[str, str] = os.environ) -> str:
+    """What a URL names, in one word; `unknown` if it begins with a variable that is not set now."""
+    begins = replaced(url, lambda reference: reference.value(environment) or "unknown://")
+    scheme, separator, _ = begins.partition("://")
+    if not separator:
+        return ""
     return KINDS[scheme].module.partition(".")[0] if scheme in KINDS else scheme
 
 

@@ -1,10 +1,12 @@
 """The URL of a source, with and without its password.
 
     postgresql://ann:${SHOP_PASSWORD}@db/shop      ${...} is taken from the environment whenever the source is opened
+    postgresql://${SHOP_HOST:-localhost}/shop      and has a default here
+    ${SHOP_URL}                                    at the beginning it may be a whole URL
     postgresql://ann:secret@db/shop                the password is used, and not stored
     postgresql://ann@db/shop                       the password is VIEWKEEPER_PASSWORD_SHOP, if that is set
 
-What is stored or shown is always `shown`.
+What is stored or shown is always `shown`. A default is written down for everyone to see, so it is no password.
 """
 
 import re
@@ -12,40 +14,61 @@ from collections.abc import Mapping
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 from viewkeeper.errors import BadSourceUrl
+from viewkeeper.sources.variables import Reference, references, replaced
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_MASK = "zqvk{}zq"
+"""a word that may stand in every part of a URL"""
 _SECRET = ("password", "sslpassword", "passwd")
 
 
 def shown(url: str) -> str:
     """The URL without its password. References to the environment stay."""
-    parts = urlsplit(url)
     if "://" not in url:
         return url
+    masks = {_MASK.format(index): text for index, text in enumerate(_references(url))}
+    for mask, text in masks.items():
+        url = url.replace(text, mask)
+    hidden = _without_password(url, {mask for mask, text in masks.items() if _VARIABLE.fullmatch(text)})
+    for mask, text in masks.items():
+        hidden = hidden.replace(mask, text)
+    return hidden
+
+
+def _references(url: str) -> list[str]:
+    """As they are written, each once."""
+    written = [f"${{{one.name}" + ("}" if one.default is None else f":-{one.default}}}") for one in references(url)]
+    return list(dict.fromkeys(written))
+
+
+def _without_password(url: str, allowed: set[str]) -> str:
+    """Not without one that is a reference."""
+    parts = urlsplit(url)
     user, separator, host = parts.netloc.rpartition("@")
     name, _, password = user.partition(":")
-    if password and not _VARIABLE.fullmatch(password):
+    if password and password not in allowed:
         user = name
     query = parts.query
     options = parse_qsl(query, keep_blank_values=True)
-    if any(option in _SECRET and not _VARIABLE.fullmatch(value) for option, value in options):
-        query = urlencode([(o, v) for o, v in options if o not in _SECRET or _VARIABLE.fullmatch(v)], safe="${}/,")
+    if any(option in _SECRET and value not in allowed for option, value in options):
+        query = urlencode([(o, v) for o, v in options if o not in _SECRET or v in allowed], safe="${}/,")
     return _joined(parts._replace(netloc=f"{user}{separator}{host}", query=query))
 
 
 def resolved(name: str, url: str, environment: Mapping[str, str]) -> str:
     """The URL to connect with: references replaced, and the password of the environment put in if it has none."""
 
-    def value(match: re.Match[str]) -> str:
-        variable = match.group(1)
-        if variable not in environment:
+    def value(reference: Reference) -> str:
+        found = reference.value(environment)
+        if found is None:
             raise BadSourceUrl(
-                f"the URL of source {name} refers to ${{{variable}}}, and there is no such environment variable",
-                f"set {variable}, or write the URL without it",
+                f"the URL of source {name} refers to ${{{reference.name}}}, and there is no such environment variable",
+                f"set {reference.name}, or write the URL without it",
             )
-        return quote(environment[variable], safe="")
+        # What a URL begins with is a URL, or a part with a scheme; elsewhere it is a name or a password.
+        return found if reference.start == 0 else quote(found, safe="")
 
-    url = _VARIABLE.sub(value, url)
+    url = replaced(url, value)
     parts = urlsplit(url)
     user, separator, host = parts.netloc.rpartition("@")
     secret = environment.get(f"VIEWKEEPER_PASSWORD_{re.sub('[^A-Z0-9]', '_', name.upper())}")
