@@ -53,7 +53,7 @@ def run(context: click.Context, path: str, seconds: float | None, history: str |
     with open_to_maintain(path, quiet=True) as warehouse:
         refuse_nothing_to_maintain(warehouse)
         begin = monotonic()
-        with watching(as_json=as_json) as show, _stopped_by_signals(warehouse.stop) as begun:
+        with watching(as_json=as_json) as show, stopped_by_signals(warehouse.stop) as begun:
 
             def watch(report: "Report") -> None:
                 begun()
@@ -76,7 +76,7 @@ def run(context: click.Context, path: str, seconds: float | None, history: str |
 
 
 @contextmanager
-def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[Callable[[], None]]:
+def stopped_by_signals(stop: Callable[[], None]) -> Iterator[Callable[[], None]]:
     """Ctrl-C and SIGTERM stop what is running; a second one does not wait for it.
 
     Yields what is to be called once there is something to stop: a signal may have come before.

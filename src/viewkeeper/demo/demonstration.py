@@ -1,0 +1,206 @@
+"""The demo, step by step. Whoever shows it calls the steps in this order and says what comes of them.
+
+    make_databases(folder, seed)                       three databases, filled
+    demonstration = Demonstration(warehouse, urls, seed, seconds)
+    demonstration.add_sources()
+    demonstration.create_view(name)                    for each of views.VIEWS
+    demonstration.keep_fresh(watch)                    while the writers write
+    demonstration.outcome(...)                         with what Spark takes to recompute, and audits
+
+What is in the databases and in the views at the end is a function of the seed and the seconds: the writers of different
+databases meet in any order, and each database has its transactions in its own.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from urllib.parse import quote
+
+from viewkeeper.clock import monotonic
+from viewkeeper.demo.databases import open_database
+from viewkeeper.demo.freshness import lags
+from viewkeeper.demo.retail import HIERARCHIES, TABLES
+from viewkeeper.demo.views import JOINS, VIEWS, create
+from viewkeeper.demo.writers import Writers
+from viewkeeper.demo.writing import Order
+from viewkeeper.mediator.report import GroupReport, Report
+from viewkeeper.warehouse.audits import Audit
+from viewkeeper.warehouse.commit_log import CommitLog
+from viewkeeper.warehouse.record import Record
+from viewkeeper.warehouse.store import open_store
+from viewkeeper.warehouse.summaries.keeping import METRICS
+from viewkeeper.warehouse.warehouse import Warehouse
+
+Watch = Callable[[Report], None]
+
+GROUP = "purchases"
+"""the group of the joins; named after the first of them"""
+LATTICE = "shop.sales summaries"
+
+
+def make_databases(folder: Path, seed: int, servers: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The three databases, filled, with their URLs: files in a folder, or databases at servers where there are any."""
+    folder.mkdir()
+    here = quote(str(folder.absolute()))
+    urls = {name: f"sqlite:///{here}/{name}.db" for name in TABLES} | dict(servers or {})
+    for name, url in urls.items():
+        database = open_database(url)
+        try:
+            database.fill(name, seed)
+        finally:
+            database.close()
+    return urls
+
+
+@dataclass(frozen=True)
+class KeptFresh:
+    """What happened while the writers wrote."""
+
+    seconds: float
+    stopped: bool
+    """whether somebody ended it before its time; then nothing is known of transactions that came too late"""
+    committed: Mapping[str, int]
+    """transactions of each database"""
+    report: Report
+    fresh_after: Mapping[str, float]
+    """of each group the seconds after which half of the transactions were in it, where that can be told"""
+    refreshes: int
+    """of the summaries"""
+    refresh_seconds: float | None
+    """of half of them no more: propagating and refreshing, all tables together"""
+
+    @property
+    def joins(self) -> GroupReport:
+        return next(group for group in self.report.groups if group.name == GROUP)
+
+    @property
+    def queries_per_update(self) -> float | None:
+        joins = self.joins
+        return round(joins.queries / joins.transactions, 3) if joins.transactions else None
+
+
+@dataclass(frozen=True)
+class ViewOutcome:
+    """One view at the end."""
+
+    view: str
+    level: str
+    rows: int
+    states: int
+    """since it was created"""
+    fresh_after: float | None
+    recompute_seconds: float | None
+    audit: Audit
+
+
+class Demonstration:
+    """Views over the three databases, in a warehouse that was empty before."""
+
+    def __init__(self, warehouse: Warehouse, urls: Mapping[str, str], seed: int, seconds: float) -> None:
+        self.warehouse, self.urls = warehouse, urls
+        self._order = Order(urls, seed, seconds)
+        self._stopped = False
+
+    def add_sources(self) -> None:
+        for name, url in self.urls.items():
+            self.warehouse.add_source(name, url, hierarchies=HIERARCHIES.get(name), install=True)
+
+    def create_view(self, name: str) -> int:
+        """Load a view; its rows."""
+        self.warehouse.create_view(create(name))
+        return self._rows(name)
+
+    def _rows(self, name: str) -> int:
+        return sum(one.rows for one in self.warehouse.status().views if name in (one.view, one.family))
+
+    # --- while others write ---
+
+    def stop(self) -> None:
+        """End `keep_fresh` before its time: from another thread or a signal handler."""
+        self._stopped = True
+        self.warehouse.stop()
+
+    def keep_fresh(self, watch: Watch) -> KeptFresh:
+        """Let the writers write, and keep the views fresh until everything that was written is in them."""
+        begin, before = monotonic(), self._log().last().commit
+        with Writers(self._order) as writers:
+            writers.begin()
+            report = self.warehouse.run(self._order.seconds, watch=watch)
+            committed = writers.stop() if self._stopped else writers.wait()
+        if not self._stopped:
+            report = self._catch_up(report, watch)
+        records = list(self._since(before))
+        refreshed = [told[LATTICE] for record in records if LATTICE in (told := record.metrics.get(METRICS, {}))]
+        times = [told["propagate_seconds"] + told["refresh_seconds"] for told in refreshed]
+        return KeptFresh(
+            round(monotonic() - begin, 1),
+            self._stopped,
+            {name: len(made) for name, made in committed.items()},
+            report,
+            {group: round(median(found), 3) for group, found in lags(records, committed, GROUP).items() if found},
+            len(refreshed),
+            round(median(times), 4) if times else None,
+        )
+
+    def _catch_up(self, before: Report, watch: Watch) -> Report:
+        """The last transactions, as a part of the same run."""
+        whole = before
+
+        def see(report: Report) -> None:
+            nonlocal whole
+            whole = added(before, report)
+            watch(whole)
+
+        self.warehouse.catch_up(watch=see)
+        return whole
+
+    def _log(self) -> CommitLog:
+        return CommitLog(open_store(self.warehouse.path))
+
+    def _since(self, commit: int) -> Iterator[Record]:
+        log = self._log()
+        return (log.record(number) for number in log.numbers() if number > commit)
+
+    # --- the end ---
+
+    def outcome(
+        self, kept: KeptFresh, recomputed: Mapping[str, float], audits: Mapping[str, Audit]
+    ) -> list[ViewOutcome]:
+        """One for each view."""
+        status = {name: one for one in self.warehouse.status().views for name in (one.view, one.family)}
+        return [
+            ViewOutcome(
+                name,
+                str(status[name].consistency),
+                self._rows(name),
+                len(self.warehouse.states(name)) - 1,
+                kept.fresh_after.get(GROUP if name in JOINS else LATTICE),
+                recomputed.get(name),
+                audits[name],
+            )
+            for name in VIEWS
+        ]
+
+
+_COUNTERS = ("states", "commits", "transactions", "merged", "queries", "messages", "rows_sent", "rows_received")
+
+
+def added(before: Report, now: Report) -> Report:
+    """What was done in two parts of one run."""
+    groups = {group.name: group for group in before.groups}
+    return replace(
+        now,
+        groups=tuple(_both(groups[group.name], group) if group.name in groups else group for group in now.groups),
+        halted={**before.halted, **now.halted},
+    )
+
+
+def _both(before: GroupReport, now: GroupReport) -> GroupReport:
+    return replace(now, **{name: getattr(before, name) + getattr(now, name) for name in _COUNTERS})
+
+
+def all_right(outcomes: Sequence[ViewOutcome], kept: KeptFresh) -> bool:
+    """Whether every view is what its databases say, and nothing stopped on the way."""
+    failed = [group for group in kept.report.groups if group.failure is not None]
+    return not failed and not kept.report.halted and all(one.audit.clean for one in outcomes)
