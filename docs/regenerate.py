@@ -5,7 +5,8 @@ A generated part stands between two comments; the first one holds the command wh
     <!-- generated: viewkeeper simulate --example strobe-1 --trace -->
     <!-- end -->
 
-`python docs/regenerate.py` rewrites them; with `--check` it only says which are out of date, and exits with 1.
+`python docs/regenerate.py` rewrites them, and the pictures; with `--check` it only says which are out of date, and
+exits with 1.
 """
 
 import re
@@ -27,18 +28,30 @@ def output_of(command: str) -> str:
 
 
 def regenerated(text: str) -> str:
-    """A page with its generated parts made anew: tables as they are, anything else as a listing."""
+    """A page with its generated parts made anew: what a script writes is Markdown, anything else a listing."""
 
     def fill(part: re.Match[str]) -> str:
         shown = output_of(part["command"])
-        body = shown if shown.startswith("|") else f"```text\n{shown}\n```"
+        body = shown if part["command"].startswith("python ") else f"```text\n{shown}\n```"
         return f"{part[1]}\n{body}\n\n{part[3]}"
 
     return PART.sub(fill, text)
 
 
+def stale_pictures() -> list[Path]:
+    """Those that are not as they would be drawn now; they are drawn."""
+    from level_pictures import FOLDER, PICTURES, picture
+
+    drawn = {FOLDER / file: picture(example) for file, example in PICTURES.items()}
+    stale = [file for file, svg in drawn.items() if not file.exists() or file.read_text(encoding="utf-8") != svg]
+    if "--check" not in sys.argv:
+        for file in stale:
+            file.write_text(drawn[file], encoding="utf-8")
+    return [file.relative_to(ROOT) for file in stale]
+
+
 def main() -> int:
-    stale = []
+    stale = stale_pictures()
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = page.read_text(encoding="utf-8")
         if (new := regenerated(text)) != text:
