@@ -36,14 +36,15 @@ def parse_definition(
     """What a text defines: a CREATE MATERIALIZED VIEW, or a SELECT, which is then called `name`."""
     with not_too_deep():
         definition = read_definition(sql, name)
-        if isinstance(definition.query, exp.Select) and _aggregates(definition.query):
+        if isinstance(definition.query, exp.Select) and aggregates(definition.query):
             return _summary(definition, catalog)
         if has_outer_join(definition.query):
             return outer_join_view(definition, catalog)
         return joined_view(definition, catalog)
 
 
-def _aggregates(select: exp.Select) -> bool:
+def aggregates(select: exp.Select) -> bool:
+    """Whether a SELECT makes a summary."""
     clauses = any(select.args.get(clause) for clause in ("group", "having", "distinct"))
     return clauses or has_call(select) or select.find(*GROUPING) is not None
 

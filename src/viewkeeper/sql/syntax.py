@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 
 import sqlglot
-from sqlglot import TokenType, exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
 
@@ -32,7 +32,7 @@ class ViewDialect(Spark):
 
 def parse_statement(sql: str) -> exp.Expr:
     """The one statement of a text."""
-    _check_quotes(sql)
+    words(sql)
     try:
         with _quiet():
             statements = [statement for statement in sqlglot.parse(sql, dialect=ViewDialect) if statement is not None]
@@ -83,10 +83,10 @@ def not_too_deep() -> Iterator[None]:
         raise SyntaxProblem("the definition is nested too deeply", "write it with fewer nested operators") from error
 
 
-def _check_quotes(sql: str) -> None:
-    """Refuses text that has no words to parse, and 'it''s', which Spark 4 reads as one literal and Spark 3 as two."""
+def words(sql: str) -> list[Token]:
+    """The words of a text. Refused: what has none, and 'it''s', which Spark 4 reads as one literal, Spark 3 as two."""
     try:
-        words = ViewDialect().tokenize(sql)
+        found = ViewDialect().tokenize(sql)
     except sqlglot.TokenError as error:
         cause = str(error.__cause__ or "")
         opened = cause.removeprefix("Missing ").partition(" ")[0] if cause.startswith("Missing ") else "/*"
@@ -94,13 +94,14 @@ def _check_quotes(sql: str) -> None:
         raise SyntaxProblem(
             f"{_line_and_column(sql, start)}: {opened} is opened and never closed", "close it"
         ) from error
-    for left, right in pairwise(words):
+    for left, right in pairwise(found):
         if left.token_type == right.token_type == TokenType.STRING and left.end + 1 == right.start:
             literals = sql[left.start : right.end + 1]
             raise SyntaxProblem(
                 f"{_line_and_column(sql, left.start)}: two string literals side by side: {literals}",
                 r"write a quote inside a string as \', or join two strings with ||",
             )
+    return found
 
 
 def _line_and_column(sql: str, offset: int) -> str:

@@ -23,7 +23,7 @@ INSTALL = "add it with install=True"
 UNNAMED = "source"
 """what a source is called that has no name yet"""
 
-_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+SOURCE_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 class KnownSources:
@@ -65,7 +65,7 @@ class KnownSources:
         install: bool,
     ) -> SourceDefinition:
         """Connect, check what capture needs (or put it in place), and remember the source."""
-        if not _NAME.fullmatch(name):
+        if not SOURCE_NAME.fullmatch(name):
             raise DefinitionError(
                 f"a source cannot be named {name!r}", "use lower-case letters, digits and _, as in shop or crm_2"
             )

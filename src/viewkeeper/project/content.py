@@ -1,0 +1,102 @@
+"""What a project says, from viewkeeper.yml or from Python: one reading, and the same checks, for both."""
+
+import glob
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from viewkeeper.errors import ViewkeeperError
+from viewkeeper.project.cubes import ProjectCube, read_cubes
+from viewkeeper.project.defaults import Defaults, read_defaults
+from viewkeeper.project.finding import WAREHOUSE
+from viewkeeper.project.modules import module_views
+from viewkeeper.project.places import Place, placed, problem
+from viewkeeper.project.sources import ProjectSource, read_sources
+from viewkeeper.project.views import ProjectView, ViewText, in_order, read_view
+from viewkeeper.project.yaml_values import Text, Value
+from viewkeeper.sql.statements import first_line, statements
+
+FIELDS = (WAREHOUSE, "sources", "views", "modules", "defaults", "cubes")
+VIEW_FILES = "*.sql"
+DEFAULT_VIEWS = "views"
+
+
+@dataclass(frozen=True)
+class Content:
+    """A project that has been read."""
+
+    warehouse: Path
+    sources: dict[str, ProjectSource]
+    views: tuple[ProjectView, ...]
+    """each behind those that it reads"""
+    cubes: dict[str, ProjectCube]
+
+
+def read_content(value: Value, folder: Path, given: Sequence[ViewText] = ()) -> Content:
+    """The content of a project in a folder; `given` are views from elsewhere."""
+    fields = value.fields(FIELDS)
+    warehouse = fields[WAREHOUSE].text() if WAREHOUSE in fields else Text(WAREHOUSE, WAREHOUSE, value.place)
+    if "://" in warehouse.value:
+        raise problem(warehouse.place, "the warehouse must be a folder, and is a URL", "name a folder")
+    sources = read_sources(fields["sources"], folder) if "sources" in fields else {}
+    defaults = read_defaults(fields["defaults"]) if "defaults" in fields else Defaults()
+    cubes = read_cubes(fields["cubes"]) if "cubes" in fields else {}
+    texts = [*given]
+    for file in _view_files(fields.get("views"), folder):
+        texts += file_views(file)
+    for module in fields["modules"].texts() if "modules" in fields else ():
+        texts += module_views(module, folder)
+    if not texts and not cubes:
+        raise value.problem(
+            "the project has no views", f"write CREATE MATERIALIZED VIEW ... into {DEFAULT_VIEWS}/NAME.sql"
+        )
+    tables = {name: source.tables for name, source in sources.items()}
+    views = in_order([read_view(text, defaults) for text in texts], tables)
+    return Content(folder / Path(warehouse.value).expanduser(), sources, views, cubes)
+
+
+def _view_files(value: Value | None, folder: Path) -> list[Path]:
+    """The files that `views` names: folders, files and patterns; each once, in the order of their names."""
+    if value is None:
+        return sorted((folder / DEFAULT_VIEWS).glob(VIEW_FILES))
+    found: dict[Path, None] = {}
+    for text in value.texts():
+        named = folder / Path(text.value).expanduser()
+        if named.is_dir():
+            files = sorted(named.glob(VIEW_FILES))
+        elif named.is_file():
+            files = [named]
+        else:
+            pattern = glob.escape(str(folder)) + "/" + text.value
+            files = sorted(path for path in map(Path, glob.glob(pattern, recursive=True)) if path.is_file())
+        if not files:
+            what = (
+                f"the folder {text.written} has no file {VIEW_FILES}"
+                if named.is_dir()
+                else f"{text.written} is no file"
+            )
+            raise problem(text.place, what, "name a folder, a file, or a pattern such as views/*.sql")
+        found |= dict.fromkeys(files)
+    return list(found)
+
+
+def file_views(file: Path) -> list[ViewText]:
+    """The statements of a file."""
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise problem(Place(file), f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise problem(Place(file), "is not UTF-8 text", "save it as UTF-8") from error
+    return texts_of(text, Place(file))
+
+
+def texts_of(text: str, place: Place) -> list[ViewText]:
+    """The statements of a text that begins at a place."""
+    try:
+        found = statements(text)
+    except ViewkeeperError as error:
+        raise placed(error, place) from error
+    if not found:
+        raise problem(place, "there is no view in it", "write CREATE MATERIALIZED VIEW name AS SELECT ...")
+    return [ViewText(sql, place.at(first_line(sql))) for sql in found]
