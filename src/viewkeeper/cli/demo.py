@@ -1,59 +1,81 @@
-"""`viewkeeper demo`: an anomaly, the same run without it, and a run whose states are stored and read back."""
+"""`viewkeeper demo`: a retail chain in three databases, written to while views over them are kept fresh.
+
+Exit code 0: every view is what its databases say; 1: one is not.
+"""
 
 import tempfile
-from collections import Counter
-from itertools import pairwise
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from viewkeeper.cli.opening import json_option
+from viewkeeper.clock import monotonic
+
 if TYPE_CHECKING:
-    from viewkeeper.checker.history import History
-    from viewkeeper.warehouse.warehouse import Warehouse
+    from viewkeeper.cli.demo_words import Words
+    from viewkeeper.demo.demonstration import Demonstration, KeptFresh, ViewOutcome
+    from viewkeeper.mediator.report import Report
 
-EXIT_NOT_THE_SAME = 1
+EXIT_WRONG, INTERRUPTED = 1, 130
+SECONDS, SEED = 30, 7
+DATABASES = "databases"
+"""the folder of the databases, in that of the warehouse: one folder holds the whole demo"""
 
 
-@click.command(short_help="An anomaly, its cure, and a first warehouse.")
+@click.command(short_help="Three databases, live writers, views kept fresh: all on this machine.")
 @click.option(
     "--warehouse",
     "folder",
     metavar="DIR",
-    help="A new or empty folder for the warehouse.  [default: a temporary folder, which is kept]",
+    help="A new or empty folder for the warehouse and the databases.  [default: a temporary folder, which is kept]",
 )
+@click.option(
+    "--seconds",
+    metavar="N",
+    type=click.FloatRange(min=1, max=3600),
+    default=SECONDS,
+    show_default=True,
+    help="How long the databases are written to.",
+)
+@click.option(
+    "--seed", metavar="N", type=int, default=SEED, show_default=True, help="Fixes the data and what is written."
+)
+@click.option(
+    "--postgres", "servers", is_flag=True, help="The shop in a private PostgreSQL, the customers in a private MariaDB."
+)
+@json_option
 @click.pass_context
-def demo(context: click.Context, folder: str | None) -> None:
-    """Show how a view goes wrong when two sources change at once, and how sweep keeps it right.
+def demo(context: click.Context, folder: str | None, seconds: float, seed: int, servers: bool, as_json: bool) -> None:
+    """Keep views over the three databases of a small retail chain fresh while they are written to.
 
-    Then the states of one more run are committed to a warehouse, and the last is read back with Spark. Exit code 1
-    means that it was not what the run had.
+    Sales come from one database, customers from another, items from a third one. Joins of all three are kept at the
+    level complete: each transaction of each database becomes a state. The four summary tables of the summary-delta
+    paper and a small cube follow. Then it says what happened and what recomputing would have taken, and audits every
+    view. What is in the databases and the views at the end depends on --seed and --seconds alone.
+
+    Exit code 1 means that a view is not what its databases say. Ctrl-C ends it earlier, with the warehouse at a commit.
 
     \b
     Examples:
       viewkeeper demo
-      viewkeeper demo --warehouse lake
+      viewkeeper demo --seconds 10 --warehouse lake
+      viewkeeper demo --postgres
     """
-    from viewkeeper.sim.examples import EXAMPLES
+    from viewkeeper.cli.demo_words import Words
 
-    place = _new_folder(folder)
-    for name, heading in (
-        ("strobe-1", "Conventional incremental maintenance: each update as if nothing else were going on"),
-        ("strobe-1-sweep", "The same updates and the same timing under sweep"),
-    ):
-        click.secho(f"\n{heading}\n", bold=True)
-        run = EXAMPLES[name].play(click.echo)
-        click.echo(f"\n{run.verdict_line()}")
-    click.secho(
-        "\nOne more run under sweep; each of its states becomes a commit of a warehouse on Delta Lake\n", bold=True
-    )
-    example = EXAMPLES["sweep-figure-5-concurrent"]
-    told: list[str] = []
-    history = example.play(told.append).history
-    click.echo("\n".join(told[: example.preamble]))
-    same = _store(history, place)
-    _say_what_to_try(place)
-    context.exit(0 if same else EXIT_NOT_THE_SAME)
+    words = Words(_new_folder(folder), as_json=as_json, servers=servers)
+    words.anomaly()
+    with ExitStack() as stack:
+        demonstration = _prepared(stack, words, seed, seconds)
+        kept = _keep_fresh(demonstration, words, seconds)
+        words.happened(kept)
+        outcomes = [] if kept.stopped else _compared(demonstration, words, kept)
+    right = all(one.right for one in outcomes)
+    words.end(seed, kept, outcomes)
+    context.exit(INTERRUPTED if kept.stopped else 0 if right else EXIT_WRONG)
 
 
 def _new_folder(folder: str | None) -> Path:
@@ -67,41 +89,64 @@ def _new_folder(folder: str | None) -> Path:
     return place
 
 
-def _store(history: "History", place: Path) -> bool:
-    """Commit the states of a run one by one; whether Spark reads the last one back as it was."""
+def _prepared(stack: ExitStack, words: "Words", seed: int, seconds: float) -> "Demonstration":
+    """The databases filled, and the views over them loaded."""
     from viewkeeper.cli.opening import start_spark
-    from viewkeeper.sim.trace import describe_rows
+    from viewkeeper.cli.stopping import writing_to
+    from viewkeeper.demo.demonstration import Demonstration, make_databases
+    from viewkeeper.demo.servers import private_servers
+    from viewkeeper.demo.views import VIEWS
     from viewkeeper.warehouse.warehouse import Warehouse
 
-    with Warehouse.open(place, lambda: start_spark(quiet=False, brief=True)) as warehouse:
-        first, *_ = history.states
-        columns = [(column.name, column.expression.type) for column in history.definition.output]
-        with warehouse.commit() as commit:
-            commit.create("v", columns, rows=first.rows, vector=first.vector)
-        click.echo(f"commit 1: state 0, V = {describe_rows(first.rows)}")
-        for before, after in pairwise(history.states):
-            assert after.vector is not None
-            with warehouse.commit() as commit:
-                state = commit.state("main", after.vector, {"v": after.rows - before.rows})
-            assert commit.record is not None
-            click.echo(f"commit {commit.record.commit}: state {state}, V = {describe_rows(after.rows)}")
-        last = dict(history.states[-1].rows.weights())
-        same = _read_back(warehouse) == last
-    verdict = "the same bag as in the run" if same else f"NOT what the run had: {last}"
-    click.echo(f"\nread back with Spark: {verdict}")
-    return same
+    urls: Mapping[str, str] = {}
+    if words.servers:
+        with words.meanwhile("starting a private PostgreSQL and a private MariaDB ..."):
+            urls = stack.enter_context(private_servers())
+    warehouse = stack.enter_context(Warehouse.open(words.place, lambda: start_spark(quiet=words.as_json, brief=True)))
+    writing_to(warehouse.path)
+    with words.meanwhile("filling three databases ..."):
+        urls = make_databases(warehouse.path / DATABASES, seed, urls)
+    words.databases(urls)
+    demonstration = Demonstration(warehouse, urls, seed, seconds)
+    # Now, so that nobody waits for it while the databases are written to.
+    assert warehouse.spark is not None
+    demonstration.add_sources()
+    for name in VIEWS:
+        begin = monotonic()
+        with words.meanwhile(f"loading {name} ..."):
+            rows = demonstration.create_view(name)
+        words.loaded(name, rows, monotonic() - begin)
+    return demonstration
 
 
-def _read_back(warehouse: "Warehouse") -> dict[tuple[object, ...], int]:
-    return dict(Counter(tuple(row) for row in warehouse.read("v").collect()))
+def _keep_fresh(demonstration: "Demonstration", words: "Words", seconds: float) -> "KeptFresh":
+    from viewkeeper.cli.run import stopped_by_signals
+    from viewkeeper.cli.watching import watching
+
+    words.heading(f"For {seconds:g} seconds all three databases are written to, and the views follow")
+    with (
+        watching(as_json=words.as_json, quietly=words.as_json) as show,
+        stopped_by_signals(demonstration.stop) as begun,
+    ):
+
+        def watch(report: "Report") -> None:
+            begun()
+            show(report)
+
+        return demonstration.keep_fresh(watch)
 
 
-def _say_what_to_try(place: Path) -> None:
-    click.echo(
-        "\nNext, after '. .venv/bin/activate':\n"
-        f"  viewkeeper status -w {place}\n"
-        f"  viewkeeper states v -w {place}\n"
-        f"  viewkeeper changes v --since 0 -w {place}\n"
-        f"  viewkeeper query 'SELECT * FROM v' -w {place}\n"
-        "  viewkeeper algorithms, simulate --list, simulate --matrix, --help"
-    )
+def _compared(demonstration: "Demonstration", words: "Words", kept: "KeptFresh") -> "list[ViewOutcome]":
+    """Each view beside what recomputing it takes, and beside its databases."""
+    from viewkeeper.demo.recomputing import recompute
+    from viewkeeper.demo.views import VIEWS
+
+    warehouse = demonstration.warehouse
+    with words.meanwhile("computing all views from nothing with Spark, to compare ..."):
+        recomputed = recompute(warehouse.spark, demonstration.urls)
+    audits = {}
+    for name in VIEWS:
+        if name not in kept.report.halted:
+            with words.meanwhile(f"auditing {name} ..."):
+                audits[name] = warehouse.audit(name)
+    return demonstration.outcome(kept, recomputed, audits)

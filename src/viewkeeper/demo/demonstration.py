@@ -11,7 +11,7 @@ What is in the databases and in the views at the end is a function of the seed a
 databases meet in any order, and each database has its transactions in its own.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -90,8 +90,14 @@ class ViewOutcome:
     states: int
     """since it was created"""
     fresh_after: float | None
-    recompute_seconds: float | None
-    audit: Audit
+    recompute_seconds: float
+    audit: Audit | None
+    """None of a view that is halted"""
+
+    @property
+    def right(self) -> bool:
+        """Whether it is what its databases say."""
+        return self.audit is not None and self.audit.clean
 
 
 class Demonstration:
@@ -176,8 +182,8 @@ class Demonstration:
                 self._rows(name),
                 len(self.warehouse.states(name)) - 1,
                 kept.fresh_after.get(GROUP if name in JOINS else LATTICE),
-                recomputed.get(name),
-                audits[name],
+                recomputed[name],
+                audits.get(name),
             )
             for name in VIEWS
         ]
@@ -198,9 +204,3 @@ def added(before: Report, now: Report) -> Report:
 
 def _both(before: GroupReport, now: GroupReport) -> GroupReport:
     return replace(now, **{name: getattr(before, name) + getattr(now, name) for name in _COUNTERS})
-
-
-def all_right(outcomes: Sequence[ViewOutcome], kept: KeptFresh) -> bool:
-    """Whether every view is what its databases say, and nothing stopped on the way."""
-    failed = [group for group in kept.report.groups if group.failure is not None]
-    return not failed and not kept.report.halted and all(one.audit.clean for one in outcomes)

@@ -1,0 +1,176 @@
+"""What `viewkeeper demo` says: lines and tables as it goes, or one JSON object at the end."""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from viewkeeper.cli.progress import announced
+
+if TYPE_CHECKING:
+    from viewkeeper.demo.demonstration import KeptFresh, ViewOutcome
+
+OUTCOME_HEADINGS = ("view", "level", "rows", "states", "fresh after", "recomputed in", "audit")
+
+
+class Words:
+    """Says what goes on, for people; for programs only the end counts."""
+
+    def __init__(self, place: Path, *, as_json: bool, servers: bool) -> None:
+        self.place, self.as_json, self.servers = place, as_json, servers
+
+    def _say(self, *lines: str) -> None:
+        if not self.as_json:
+            click.echo("\n".join(lines))
+
+    def heading(self, text: str) -> None:
+        if not self.as_json:
+            click.secho(f"\n{text}", bold=True)
+
+    def meanwhile(self, what: str) -> AbstractContextManager[None]:
+        """Says what takes a while."""
+        return announced(what, quiet=self.as_json)
+
+    def anomaly(self) -> None:
+        """What goes wrong without care, in three lines."""
+        from viewkeeper.sim.examples import EXAMPLES
+
+        if self.as_json:
+            return
+        runs = [EXAMPLES[name].play(lambda _: None) for name in ("strobe-1", "strobe-1-sweep")]
+        self.heading("Why it needs care: a row is inserted here while its partner is deleted there")
+        width = max(len(run.scenario.algorithm) for run in runs)
+        for run in runs:
+            wrong = run.claimed.violation
+            said = f"WRONG for good: {wrong.message}" if wrong else "right, the same updates at the same moments"
+            self._say(f"  {run.scenario.algorithm:{width}}  {said}")
+        self._say("  step by step: viewkeeper simulate --example strobe-1 --trace")
+
+    def databases(self, urls: Mapping[str, str]) -> None:
+        from viewkeeper.demo.retail import ITEMS, PEOPLE, SALES, STORES
+        from viewkeeper.sources.registry import kind_of
+
+        holds = {
+            "shop": f"{SALES:,} sales in {STORES} stores",
+            "customers": f"{PEOPLE:,} people",
+            "catalogue": f"{ITEMS} items",
+        }
+        self.heading("A retail chain in three databases that know nothing of each other")
+        self._say(*(f"  {name:9}  {kind_of(url):8}  {holds[name]}" for name, url in urls.items()))
+        self.heading("Views over them, loaded once")
+
+    def loaded(self, view: str, rows: int, seconds: float) -> None:
+        self._say(f"  {view:9}  {rows:>6,} rows  {seconds:4.1f} s")
+
+    # --- the end ---
+
+    def happened(self, kept: "KeptFresh") -> None:
+        """What the writers did, and what that was to the views."""
+        from viewkeeper.demo.views import CUBE, JOINS, SUMMARIES
+
+        joins, made = kept.joins, sum(kept.committed.values())
+        self.heading("What happened")
+        by_database = ", ".join(f"{name} {count}" for name, count in kept.committed.items())
+        self._say(f"  transactions  {made} in {kept.seconds:.0f} s: {by_database}")
+        each = "" if kept.queries_per_update is None else f", {kept.queries_per_update:.2f} queries per transaction"
+        self._say(f"  joins         {' and '.join(JOINS)}: {joins.states} states in {joins.commits} commits{each}")
+        took = "" if kept.refresh_seconds is None else f", each {kept.refresh_seconds * 1000:.0f} ms for all tables"
+        self._say(
+            f"  summaries     {', '.join(SUMMARIES)} and the cube {', '.join(CUBE)}: {kept.refreshes} refreshes{took}"
+        )
+
+    def end(self, seed: int, kept: "KeptFresh", outcomes: "Sequence[ViewOutcome]") -> None:
+        if self.as_json:
+            click.echo(json.dumps(self._as_json(seed, kept, outcomes), default=str))
+            return
+        if kept.stopped:
+            self._say(f"\nstopped after {kept.seconds:.0f} s: the views are at a commit, and were not audited")
+        else:
+            self._outcomes(outcomes)
+        self._next(kept.joins.states)
+
+    def _outcomes(self, outcomes: "Sequence[ViewOutcome]") -> None:
+        from viewkeeper.cli.tables import show_table
+
+        self._say("")
+        show_table(OUTCOME_HEADINGS, [_cells(one) for one in outcomes], right=range(2, 6))
+        self._say(
+            "",
+            "fresh after     from the commit of a database to the commit of the view: the median",
+            "recomputed in   Spark, from the same tables as Parquet: the faster of two, after one to warm up",
+            "audit           the view, compared with what its databases say",
+        )
+        wrong = [one.view for one in outcomes if not one.right]
+        if wrong:
+            self._say(f"\nWRONG: {', '.join(wrong)}; viewkeeper audit shows the rows")
+
+    def _next(self, last: int) -> None:
+        place, databases = shlex.quote(str(self.place)), self.place / "databases"
+        self.heading("Where it is")
+        self._say(f"  the warehouse  {self.place}", f"  the databases  {databases}")
+        if self.servers:
+            self._say("  PostgreSQL and MariaDB were private to this run, and are gone")
+        self.heading("Next, after '. .venv/bin/activate'")
+        commands = [*_READING, *(() if self.servers else _WRITING)]
+        for command in commands:
+            self._say(f"  viewkeeper {command.format(place=place, last=max(last - 3, 0))}")
+        if not self.servers:
+            change = f"sqlite3 {shlex.quote(str(databases / 'shop.db'))} 'DELETE FROM sales WHERE sale_id < 100'"
+            self._say(f"  {change}; viewkeeper catch-up -w {place}")
+
+    def _as_json(self, seed: int, kept: "KeptFresh", outcomes: "Sequence[ViewOutcome]") -> dict[str, Any]:
+        joins = kept.joins
+        return {
+            "seed": seed,
+            "seconds": kept.seconds,
+            "stopped": kept.stopped,
+            "warehouse": str(self.place),
+            "databases": str(self.place / "databases"),
+            "transactions": dict(kept.committed),
+            "joins": {
+                "transactions": joins.transactions,
+                "states": joins.states,
+                "commits": joins.commits,
+                "queries": joins.queries,
+                "queries_per_update": kept.queries_per_update,
+            },
+            "summaries": {"refreshes": kept.refreshes, "refresh_seconds": kept.refresh_seconds},
+            "views": [{**asdict(replace(one, audit=None)), "audit": _audited(one)} for one in outcomes],
+            "right": not kept.stopped and all(one.right for one in outcomes),
+        }
+
+
+def _cells(one: "ViewOutcome") -> tuple[str, ...]:
+    return (
+        one.view,
+        one.level,
+        f"{one.rows:,}",
+        str(one.states),
+        "-" if one.fresh_after is None else f"{one.fresh_after:.2f} s",
+        f"{one.recompute_seconds:.2f} s",
+        _audited(one),
+    )
+
+
+def _audited(one: "ViewOutcome") -> str:
+    return "right" if one.right else "WRONG" if one.audit else "halted"
+
+
+_READING = (
+    "status -w {place}",
+    "query 'SELECT customer, SUM(qty * price) AS spent FROM purchases GROUP BY customer ORDER BY spent DESC LIMIT 5' "
+    "-w {place}",
+    "query 'SELECT t.region, SUM(s.qty) AS sold FROM shop.sales s JOIN shop.stores t ON s.store_id = t.store_id "
+    "GROUP BY t.region' -w {place}",
+    "states purchases -w {place}",
+    "changes purchases --since {last} -w {place}",
+    "explain scd_sales -w {place}",
+    "lattice -w {place}",
+)
+"""No source is asked: the second query is answered from a summary."""
+_WRITING = ("audit --all -w {place}",)
