@@ -1,6 +1,6 @@
 """What a mediator is doing, shown while it is at work: a live table, lines now and then, or JSON objects.
 
-terminal    one table per kind of thing, drawn again several times a second
+terminal    a line for each view and one for each source, drawn again several times a second
 elsewhere   a line when something happens to a source, a view or a group; figures every ten seconds
 --json      one object a second, each on its own line
 """
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from viewkeeper.cli.tables import counted, size, vector
+from viewkeeper.cli.view_lines import VIEW_HEADINGS, VIEW_RIGHT, view_rows
 from viewkeeper.clock import monotonic, now
 
 if TYPE_CHECKING:
@@ -114,14 +115,13 @@ def _picture(report: "Report", rates: Mapping[str, float]) -> Any:
     from viewkeeper.cli.tables import drawn_table
 
     parts = [
-        drawn_table(SOURCE_HEADINGS, [source_cells(source) for source in report.sources], right=(2, 3)),
+        drawn_table(VIEW_HEADINGS, view_rows(report, rates), right=VIEW_RIGHT),
         Text(),
-        drawn_table(
-            GROUP_HEADINGS,
-            [group_cells(group, rates.get(group.name, 0.0)) for group in report.groups],
-            right=range(2, 8),
-        ),
+        drawn_table(SOURCE_HEADINGS, [source_cells(source) for source in report.sources], right=(2, 3)),
     ]
+    for group in report.groups:
+        if group.failure is not None:
+            parts += [Text(), Text(f"stopped: {', '.join(group.views) or group.name}: {group.failure}", style="bold")]
     for view, reason in report.halted.items():
         parts += [Text(), Text(f"halted: {view}: {reason}", style="bold"), Text(way_out(view))]
     return Group(*parts)

@@ -269,6 +269,11 @@ class Subscription:
         self.place = place
         self.wake = wake
 
+    @property
+    def waiting(self) -> int:
+        """Events that have come and were not taken yet. From any thread."""
+        return max(self.feed._end - self.place, 0)
+
     def take(self, most: int | None = None, until: Position | None = None) -> list[Event]:
         """The next events up to a position, at most so many; those of one position stay together."""
         feed = self.feed

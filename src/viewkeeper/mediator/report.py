@@ -46,6 +46,27 @@ class GroupReport:
     failure: str | None = None
     went_over: Mapping[str, str] = field(default_factory=dict)
     """views that waited too long for quiet or for each other, and what maintains them now"""
+    behind: Mapping[str, int] = field(default_factory=dict)
+    """by source, the transactions that have come and are not part of a committed state yet"""
+    refresh_seconds: float | None = None
+    """of the last commit: from the delivery of its first transaction until it was made"""
+
+
+@dataclass(frozen=True)
+class ViewReport:
+    """One view, as the last commit has it."""
+
+    name: str
+    group: str
+    """the group whose report is about it; of a summary, that of its facts"""
+    state: int
+    rows: int
+    refreshed: str
+    """when its last state was committed"""
+    waiting: int = 0
+    """changes that were noted for its next refresh"""
+    deferred: bool = False
+    """whether it is refreshed when somebody asks, or by the clock"""
 
 
 @dataclass(frozen=True)
@@ -56,3 +77,4 @@ class Report:
     groups: tuple[GroupReport, ...]
     halted: Mapping[str, str]
     """views that were halted during this run, and why"""
+    views: tuple[ViewReport, ...] = ()

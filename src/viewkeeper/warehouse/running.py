@@ -14,7 +14,7 @@ from typing import Any
 
 from viewkeeper.clock import monotonic, now
 from viewkeeper.errors import WarehouseError
-from viewkeeper.mediator.report import GroupReport, Report, SourceReport
+from viewkeeper.mediator.report import GroupReport, Report, SourceReport, ViewReport
 from viewkeeper.warehouse.commit_log import HOME
 from viewkeeper.warehouse.pins import process_is_there
 from viewkeeper.warehouse.store import LocalStore
@@ -90,4 +90,5 @@ def _report(told: dict[str, Any]) -> Report:
         tuple(SourceReport(**one) for one in told["sources"]),
         tuple(GroupReport(**{**one, "views": tuple(one["views"])}) for one in told["groups"]),
         told["halted"],
+        tuple(ViewReport(**one) for one in told["views"]),
     )

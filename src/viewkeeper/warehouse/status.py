@@ -129,11 +129,12 @@ def _status_of(
         halts.get(view.name),
         view.family,
         view.properties.get(REFRESH, "continuous") if SUMMARY in view.properties and not view.hidden else None,
-        _waiting(view, record),
+        waiting(view, record),
     )
 
 
-def _waiting(view: Definition, record: Record) -> int:
+def waiting(view: Definition, record: Record) -> int:
+    """Changes that were noted for the next refresh of a summary, and not propagated yet."""
     if SUMMARY not in view.properties:
         return 0
     facts = view.properties[SUMMARY]["facts"]

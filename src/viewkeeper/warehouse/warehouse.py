@@ -10,6 +10,7 @@ with Warehouse.open("lake") as wh:
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -39,11 +40,14 @@ from viewkeeper.warehouse.store import open_store
 from viewkeeper.warehouse.summaries.schedule import Schedule
 from viewkeeper.warehouse.tables import Tables
 from viewkeeper.warehouse.vacuum import Vacuumed, vacuum
+from viewkeeper.warehouse.view_reports import ViewReports
 from viewkeeper.warehouse.writer import Writer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pandas as pd
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from viewkeeper.warehouse.load_progress import WatchLoad
@@ -265,7 +269,8 @@ class Warehouse:
         it ends when nothing is under way any more, so that the last state reflects everything that was delivered.
         """
         with recording(self._keeper, history) as recorder, self._keeper.maintaining(recorder) as mediator:
-            look = (lambda: watch(mediator.report())) if watch else lambda: None
+            reports = ViewReports(self._files)
+            look = (lambda: watch(reports.with_views(mediator.report()))) if watch else lambda: None
             return mediator.catch_up(watch=look, settled=history is not None)
 
     def run(
@@ -288,11 +293,11 @@ class Warehouse:
             RunningFile(self._files.store).told() as tell,
         ):
             self._running = mediator
-            schedule = Schedule(self._keeper.summaries)
+            schedule, reports = Schedule(self._keeper.summaries), ViewReports(self._files)
 
             def look() -> None:
                 schedule.look()
-                report = mediator.report()
+                report = reports.with_views(mediator.report())
                 tell(report)
                 if watch is not None:
                     watch(report)
@@ -301,7 +306,7 @@ class Warehouse:
                 mediator.run(seconds, look)
                 if history is not None:
                     mediator.catch_up(watch=look, settled=True)
-                return mediator.report()
+                return reports.with_views(mediator.report())
             finally:
                 self._running = None
 
@@ -357,6 +362,17 @@ class Warehouse:
         """The rows of a view at a state (by default its last): a bag, or each distinct row with its count in
         `_vk_weight`."""
         return self._latest().read(view, state, weights=weights)
+
+    def arrow(self, view: str, state: int | None = None) -> "pa.Table":
+        """The rows of a view in Arrow, read in this process; no Spark is started, unless the view shows what Spark alone
+        evaluates."""
+        return self._latest().arrow(view, state)
+
+    def pandas(self, view: str, state: int | None = None) -> "pd.DataFrame":
+        """The same as a DataFrame of pandas, which has to be installed."""
+        if find_spec("pandas") is None:
+            raise UsageError("pandas is not installed", "pip install pandas; or use arrow(), which needs nothing more")
+        return self.arrow(view, state).to_pandas()
 
     def sql(self, query: str) -> "DataFrame":
         """The answer of a Spark SQL query over the views, by their names, all at one commit.
