@@ -25,7 +25,7 @@ SECTIONS = {
     "Start": ("demo",),
     "Sources": ("add-source", "sources", "doctor", "remove-source"),
     "Views": ("create-view", "cube", "drop-view", "reload", "explain", "lattice"),
-    "Keep fresh": ("run", "catch-up", "propagate", "refresh", "status", "audit"),
+    "Keep fresh": ("run", "catch-up", "propagate", "refresh", "status", "audit", "bench"),
     "Read": ("query", "states", "changes", "publish"),
     "Storage": ("compact", "vacuum"),
     "Study": ("algorithms", "simulate", "check"),

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from viewkeeper.warehouse.load_progress import WatchLoad
+    from viewkeeper.warehouse.measuring.bench import ViewBench
     from viewkeeper.warehouse.summaries.cubes import CubeChoice
     from viewkeeper.warehouse.summaries.drawn import DrawnLattice
     from viewkeeper.warehouse.summaries.explained_query import QueryExplanation
@@ -408,6 +409,18 @@ class Warehouse:
         from viewkeeper.warehouse.summaries.drawn import drawn_lattices
 
         return drawn_lattices(self._latest(), self._known_sources, view)
+
+    def bench(
+        self, *views: str, recompute: bool = True, watch: Callable[[str], None] = lambda _: None
+    ) -> "list[ViewBench]":
+        """What refreshes of these views, or of all, took, beside recomputing each now; nothing is written.
+
+        `watch` is told the name of each view before it is recomputed.
+        """
+        from viewkeeper.warehouse.measuring.bench import bench
+
+        with self.snapshot() as snapshot:
+            return bench(snapshot, self._known_sources, views, recompute=recompute, watch=watch)
 
     def _latest(self) -> Snapshot:
         return Snapshot(self._files, self._files.log.last())
