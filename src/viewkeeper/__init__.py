@@ -13,6 +13,8 @@ The public names. They are imported when they are first used, so that `import vi
     History          what the sources did and what the view showed
     check            the level of a history
     Warehouse        the stored views: commit, read, snapshot, sql
+    Project          what a warehouse is to hold, from viewkeeper.yml or Python: plan, apply
+    materialized_view    makes a view of a project of a function that returns SQL
     ViewkeeperError  the base of all errors
 """
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from viewkeeper.checker.judge import check
     from viewkeeper.errors import ViewkeeperError
     from viewkeeper.levels import Level
+    from viewkeeper.project.decorators import materialized_view
+    from viewkeeper.project.project import Project
     from viewkeeper.sim.report import judge
     from viewkeeper.sim.run import simulate
     from viewkeeper.sim.scenario import Scenario
@@ -36,6 +40,7 @@ __all__ = [
     "ALGORITHMS",
     "History",
     "Level",
+    "Project",
     "Relation",
     "Scenario",
     "Transactions",
@@ -43,6 +48,7 @@ __all__ = [
     "Warehouse",
     "check",
     "judge",
+    "materialized_view",
     "parse_view",
     "simulate",
 ]
@@ -51,6 +57,7 @@ _HOMES = {
     "ALGORITHMS": "algorithms.registry",
     "History": "checker.history",
     "Level": "levels",
+    "Project": "project.project",
     "Relation": "sql.relation",
     "Scenario": "sim.scenario",
     "Transactions": "algorithms.registry",
@@ -58,6 +65,7 @@ _HOMES = {
     "Warehouse": "warehouse.warehouse",
     "check": "checker.judge",
     "judge": "sim.report",
+    "materialized_view": "project.decorators",
     "parse_view": "sql.parse",
     "simulate": "sim.run",
 }

@@ -32,8 +32,8 @@ class Content:
     cubes: dict[str, ProjectCube]
 
 
-def read_content(value: Value, folder: Path, given: Sequence[ViewText] = ()) -> Content:
-    """The content of a project in a folder; `given` are views from elsewhere."""
+def read_content(value: Value, folder: Path, given: Sequence[ViewText] = (), *, files: bool = True) -> Content:
+    """The content of a project in a folder; `given` are views from elsewhere, with `files` there are files of views."""
     fields = value.fields(FIELDS)
     warehouse = fields[WAREHOUSE].text() if WAREHOUSE in fields else Text(WAREHOUSE, WAREHOUSE, value.place)
     if "://" in warehouse.value:
@@ -42,7 +42,7 @@ def read_content(value: Value, folder: Path, given: Sequence[ViewText] = ()) -> 
     defaults = read_defaults(fields["defaults"]) if "defaults" in fields else Defaults()
     cubes = read_cubes(fields["cubes"]) if "cubes" in fields else {}
     texts = [*given]
-    for file in _view_files(fields.get("views"), folder):
+    for file in _view_files(fields.get("views"), folder) if files else ():
         texts += file_views(file)
     for module in fields["modules"].texts() if "modules" in fields else ():
         texts += module_views(module, folder)

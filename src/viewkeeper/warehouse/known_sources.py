@@ -12,7 +12,7 @@ from pathlib import Path
 from viewkeeper.errors import DefinitionError, SourceError, SourceUnfit, UnknownName
 from viewkeeper.sources.base import Finding, Request, Source
 from viewkeeper.sources.lazy import LazySource
-from viewkeeper.sources.registry import open_source
+from viewkeeper.sources.registry import kind_of, open_source
 from viewkeeper.sources.urls import resolved, shown
 from viewkeeper.sql.relation import Relation
 from viewkeeper.warehouse.declared import check_declared
@@ -23,6 +23,8 @@ INSTALL = "add it with install=True"
 UNNAMED = "source"
 """what a source is called that has no name yet"""
 
+_MOVABLE = ("sqlite", "postgres", "files")
+"""kinds of which it can be told that they are what they were, by what capture has put in place"""
 SOURCE_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -111,6 +113,27 @@ class KnownSources:
         self._urls[name] = url
         self._forget(name)
         return definition
+
+    def move(self, name: str, url: str) -> None:
+        """The same source at another URL. What capture has put in place must be there: that is how it is known."""
+        definition = self.definition(name)
+        if kind_of(url) != definition.kind or definition.kind not in _MOVABLE:
+            raise DefinitionError(
+                f"source {name} is at {definition.url}, and cannot be moved to {shown(url)}",
+                "give the source of the new URL a name of its own, and let the views read that",
+            )
+        request = Request(name, resolved(name, url, os.environ), self._identity, definition.tables, definition.keys)
+        with closing(self._opened(request)) as source:
+            fatal = [finding.what for finding in source.doctor() if finding.fatal]
+            if fatal or not definition.relations.keys() <= source.relations.keys():
+                raise SourceUnfit(
+                    f"what is at {shown(url)} is not what source {name} was at {definition.url}: "
+                    + ("; ".join(fatal) or "tables are missing"),
+                    "put the database there with all that viewkeeper installed in it; or give the source another name",
+                )
+        self._definitions.write(replace(definition, url=shown(url)))
+        self._urls[name] = url
+        self._forget(name)
 
     @staticmethod
     def _refuse_unfit(name: str, source: Source, installed: bool) -> None:

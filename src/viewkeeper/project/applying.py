@@ -1,0 +1,180 @@
+"""Carrying out a plan, step by step; each step is all or nothing, and what is done is remembered.
+
+A step that fails ends it. What was done before stays, and applying again goes on from there.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from viewkeeper.errors import DefinitionError, SourceUnfit, UsageError, ViewkeeperError
+from viewkeeper.project.content import Content
+from viewkeeper.project.cubes import ProjectCube
+from viewkeeper.project.ownership import MadeCube, Owned, read_owned, write_owned
+from viewkeeper.project.places import Place, placed
+from viewkeeper.project.plan import Action, Plan, Step
+from viewkeeper.project.planning import is_moved, stored_dependants
+from viewkeeper.project.sources import ProjectSource
+from viewkeeper.project.views import ProjectView
+from viewkeeper.warehouse.known_sources import INSTALL
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.warehouse import Warehouse
+
+Watch = Callable[[str, str, str], None]
+"""is told of each step: its kind (source, view, cube), its name, and what was done; before it begins, `...`"""
+
+BEGINS = "..."
+_DONE = {
+    Action.ADD: "added",
+    Action.CHANGE: "changed",
+    Action.CREATE: "created",
+    Action.ALTER: "altered",
+    Action.RELOAD: "reloaded",
+    Action.KEEP: "kept",
+}
+
+
+def carry_out(plan: Plan, content: Content, warehouse: "Warehouse", watch: Watch) -> None:
+    """Do what a plan says."""
+    _Application(content, warehouse, watch).run(plan)
+
+
+class _Application:
+    def __init__(self, content: Content, warehouse: "Warehouse", watch: Watch) -> None:
+        self._content, self._warehouse, self._watch = content, warehouse, watch
+        self._owned = read_owned(warehouse.path)
+
+    def run(self, plan: Plan) -> None:
+        wanted = [step for step in plan.steps if step.action not in (Action.DROP, Action.REMOVE)]
+        gone = {step.name for step in plan.steps if step not in wanted and step.changes}
+        for step in wanted:
+            if step in plan.sources:
+                self._source(step, self._content.sources[step.name])
+        for step, view in zip(plan.views, self._content.views, strict=False):
+            self._view(step, view)
+        for step in wanted:
+            if step in plan.cubes:
+                self._cube(step, self._content.cubes[step.name])
+        self._drop("view", [*(gone & self._owned.views), *self._tables_of(gone)])
+        for name in sorted(gone & self._owned.cubes.keys()):
+            self._remember(self._owned.without(name))
+        for name in sorted(gone & self._owned.sources):
+            self._watch("source", name, BEGINS)
+            left = self._warehouse.remove_source(name)
+            self._remember(self._owned.without(name))
+            self._watch("source", name, "removed" + (f"; left for somebody who may: {'; '.join(left)}" if left else ""))
+
+    def _tables_of(self, cubes: Iterable[str]) -> list[str]:
+        return [table for cube in cubes if cube in self._owned.cubes for table in self._owned.cubes[cube].tables]
+
+    def _remember(self, owned: Owned) -> None:
+        if owned != self._owned:
+            write_owned(self._warehouse.path, owned)
+            self._owned = owned
+
+    # --- sources ---
+
+    def _source(self, step: Step, source: ProjectSource) -> None:
+        if step.changes:
+            self._watch("source", step.name, BEGINS)
+            with _at(source.place):
+                self._put(source)
+            self._watch("source", step.name, _DONE[step.action])
+        self._remember(self._owned.with_source(step.name))
+
+    def _put(self, source: ProjectSource) -> None:
+        stored = {one.name: one for one in self._warehouse.sources}.get(source.name)
+        tables = source.tables
+        if stored is not None:
+            if is_moved(source, stored):
+                self._warehouse.move_source(source.name, source.url)
+            if stored.tables is None:
+                # It has all of them; naming some now would take the others away.
+                tables = None
+        try:
+            self._warehouse.add_source(
+                source.name,
+                source.url,
+                tables,
+                keys=source.keys,
+                foreign_keys=source.foreign_keys,
+                hierarchies=source.hierarchies,
+                install=source.install,
+            )
+        except SourceUnfit as error:
+            if not error.hint.startswith(INSTALL):
+                raise
+            mend = error.hint.removeprefix(INSTALL)
+            raise SourceUnfit(error.detail, f"write install: true beside its url{mend}") from error
+
+    # --- views ---
+
+    def _view(self, step: Step, view: ProjectView) -> None:
+        there = view.name in self._warehouse.definitions
+        if step.changes or not there:
+            self._watch("view", view.name, BEGINS)
+            with _at(view.place):
+                if there:
+                    self._alter(view)
+                else:
+                    self._warehouse.create_view(view.sql)
+            self._watch("view", view.name, self._told(step, view.name))
+        self._remember(self._owned.with_view(view.name))
+
+    def _alter(self, view: ProjectView) -> None:
+        try:
+            self._warehouse.alter_view(view.sql)
+        except DefinitionError:
+            # Those that read it cannot be over its new columns as they are; they are made anew behind it, as the
+            # project has them now.
+            definitions = self._warehouse.definitions
+            behind = stored_dependants(view.name, definitions)
+            if not behind or not set(behind) <= {one.name for one in self._content.views}:
+                raise
+            self._drop("view", behind)
+            self._warehouse.alter_view(view.sql)
+
+    def _told(self, step: Step, name: str) -> str:
+        rows = sum(one.rows for one in self._warehouse.status().views if name in (one.view, one.family))
+        return f"{_DONE[step.action]}, {rows} row{'' if rows == 1 else 's'}"
+
+    def _drop(self, kind: str, names: Iterable[str]) -> None:
+        """Drop views, those that read others before them."""
+        left = [name for name in names if name in self._warehouse.definitions]
+        while left:
+            definitions = self._warehouse.definitions
+            free = [name for name in left if not set(left) & set(stored_dependants(name, definitions))]
+            for name in free:
+                self._watch(kind, name, BEGINS)
+                self._warehouse.drop_view(name)
+                self._remember(self._owned.without(name))
+                self._watch(kind, name, "dropped")
+            left = [name for name in left if name not in free]
+
+    # --- cubes ---
+
+    def _cube(self, step: Step, cube: ProjectCube) -> None:
+        if not step.changes:
+            return
+        self._watch("cube", cube.name, BEGINS)
+        with _at(cube.place):
+            if cube.name in self._owned.cubes:
+                # What is wrong with the new one is known before the old one goes.
+                self._warehouse.cube(**{**cube.told, "name": f"{cube.name}_new"}, dry_run=True)
+                self._drop("view", self._owned.cubes[cube.name].tables)
+            choice = self._warehouse.cube(**cube.told)
+        made = MadeCube(cube.told, tuple(view.name for view in choice.views))
+        self._remember(self._owned.with_cube(cube.name, made))
+        self._watch("cube", cube.name, f"{_DONE[step.action]}: {', '.join(made.tables)}")
+
+
+@contextmanager
+def _at(place: Place) -> Iterator[None]:
+    """Errors say where the project defines what failed."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except ViewkeeperError as error:
+        raise placed(error, place) from error

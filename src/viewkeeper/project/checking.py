@@ -1,0 +1,61 @@
+"""Every view of a project, parsed over the tables that its sources have: unknown tables and columns, wrong types.
+
+A source that was added is known from the warehouse. One that was not is looked at, and nothing is changed there.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from viewkeeper.errors import ViewkeeperError
+from viewkeeper.project.places import placed
+from viewkeeper.project.sources import ProjectSource
+from viewkeeper.project.views import ProjectView
+from viewkeeper.sources.base import Request
+from viewkeeper.sources.registry import open_source
+from viewkeeper.sources.urls import resolved
+from viewkeeper.sql.outer_join import OuterJoinView
+from viewkeeper.sql.parse_summary import parse_definition
+from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.view import View
+from viewkeeper.sql.view_keys import key_of_view
+from viewkeeper.warehouse.declared import check_declared
+from viewkeeper.warehouse.view_properties import VIEWS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NOBODY = "0" * 32
+"""the warehouse that looks, if it is not there yet: nothing at the source carries its name"""
+
+
+def relations_at(source: ProjectSource, spark: "Callable[[], SparkSession]") -> Mapping[str, Relation]:
+    """The tables that a source has now; it is opened and closed again."""
+    try:
+        url = resolved(source.name, source.url, os.environ)
+        request = Request(source.name, url, _NOBODY, source.tables, source.keys)
+        with (
+            tempfile.TemporaryDirectory(prefix="viewkeeper-") as workspace,
+            closing(open_source(request, spark, Path(workspace))) as opened,
+        ):
+            check_declared(source.name, opened.relations, source.foreign_keys, source.hierarchies)
+            return dict(opened.relations)
+    except ViewkeeperError as error:
+        raise placed(error, source.place) from error
+
+
+def check_views(views: tuple[ProjectView, ...], relations: Mapping[str, Relation]) -> None:
+    """The error of the first view that cannot be over these relations, with its place."""
+    known = dict(relations)
+    for view in views:
+        try:
+            parsed = parse_definition(view.sql, known)
+        except ViewkeeperError as error:
+            raise placed(error, view.place) from error
+        if isinstance(parsed, View | OuterJoinView):
+            key = key_of_view(parsed) if isinstance(parsed, View) else None
+            types = tuple(column.expression.type for column in parsed.output)
+            known[view.name] = Relation(view.name, VIEWS, parsed.columns, types, tuple(key) if key else None)

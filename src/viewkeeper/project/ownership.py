@@ -1,0 +1,72 @@
+"""What projects have made in a warehouse: `_viewkeeper/project.json`.
+
+Only that may be dropped when a project no longer has it. What somebody made by hand is theirs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from viewkeeper.errors import DamagedWarehouse
+from viewkeeper.warehouse.commit_log import HOME
+from viewkeeper.warehouse.record import seal, unseal
+from viewkeeper.warehouse.store import open_store
+
+FILE = f"{HOME}/project.json"
+
+
+@dataclass(frozen=True)
+class MadeCube:
+    """A cube as it was asked for, and the tables that were chosen."""
+
+    told: Mapping[str, Any]
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Owned:
+    """What projects have made and not dropped again."""
+
+    sources: frozenset[str] = frozenset()
+    views: frozenset[str] = frozenset()
+    cubes: Mapping[str, MadeCube] = field(default_factory=dict)
+
+    def with_source(self, name: str) -> "Owned":
+        return replace(self, sources=self.sources | {name})
+
+    def with_view(self, name: str) -> "Owned":
+        return replace(self, views=self.views | {name})
+
+    def with_cube(self, name: str, cube: MadeCube) -> "Owned":
+        return replace(self, cubes={**self.cubes, name: cube})
+
+    def without(self, name: str) -> "Owned":
+        """Without a source, a view or a cube, whichever it is."""
+        cubes = {cube: made for cube, made in self.cubes.items() if cube != name}
+        return Owned(self.sources - {name}, self.views - {name}, cubes)
+
+
+def read_owned(warehouse: Path) -> Owned:
+    """What the file says; nothing if no project was ever applied."""
+    store = open_store(warehouse)
+    if not store.exists(FILE):
+        return Owned()
+    try:
+        told = unseal(store.read(FILE))
+        cubes = {name: MadeCube(cube["told"], tuple(cube["tables"])) for name, cube in told["cubes"].items()}
+        return Owned(frozenset(told["sources"]), frozenset(told["views"]), cubes)
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedWarehouse(
+            f"{store.path(FILE)} is damaged: {error}",
+            "delete it: the next apply writes it anew, and drops nothing that it did not make",
+        ) from error
+
+
+def write_owned(warehouse: Path, owned: Owned) -> None:
+    told = {
+        "sources": sorted(owned.sources),
+        "views": sorted(owned.views),
+        "cubes": {name: {"told": dict(cube.told), "tables": list(cube.tables)} for name, cube in owned.cubes.items()},
+    }
+    open_store(warehouse).write(FILE, seal(told))

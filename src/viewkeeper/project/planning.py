@@ -1,0 +1,180 @@
+"""From a project and a warehouse to the plan: what is there is compared with what is to be there.
+
+    sources     added, or changed if something is declared that the warehouse does not know yet
+    views       those that are not there are created; for the others the warehouse says what a definition amounts to
+    the rest    what a project made before and has no more: dropped, if pruning was asked for
+
+Everything is checked before anything is done: the tables and columns of all views, over what the sources have.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING
+
+from viewkeeper.errors import ViewkeeperError
+from viewkeeper.project.checking import check_views, relations_at
+from viewkeeper.project.content import Content
+from viewkeeper.project.cubes import ProjectCube
+from viewkeeper.project.ownership import Owned, read_owned
+from viewkeeper.project.places import placed
+from viewkeeper.project.plan import Action, Plan, Step
+from viewkeeper.project.sources import ProjectSource
+from viewkeeper.project.views import ProjectView
+from viewkeeper.sources.urls import shown
+from viewkeeper.sql.relation import Relation
+from viewkeeper.warehouse.altering.reading import tables_in
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from viewkeeper.warehouse.source_files import SourceDefinition
+    from viewkeeper.warehouse.warehouse import Warehouse
+
+_GONE = "no longer in the project"
+
+
+def make_plan(
+    content: Content, warehouse: "Warehouse | None", spark: "Callable[[], SparkSession]", *, prune: bool
+) -> Plan:
+    """What applying a project would do; a warehouse that is not there yet is None."""
+    stored = {source.name: source for source in warehouse.sources} if warehouse is not None else {}
+    definitions = dict(warehouse.definitions) if warehouse is not None else {}
+    owned = read_owned(warehouse.path) if warehouse is not None else Owned()
+    sources = [source_step(one, stored.get(one.name), content.views) for one in content.sources.values()]
+    relations: dict[str, Relation] = {}
+    for step in sources:
+        source = content.sources[step.name]
+        relations |= relations_at(source, spark) if step.changes else stored[step.name].relations
+    check_views(content.views, relations)
+    views: list[Step] = []
+    changing = {step.name for step in sources if step.changes}
+    for view in content.views:
+        step = _view_step(view, warehouse, definitions, changing, {name for one in views for name in one.dependants})
+        views.append(step)
+        changing |= {step.name} if step.changes and step.action is not Action.ALTER else set()
+    cubes = [_cube_step(cube, owned, definitions) for cube in content.cubes.values()]
+    gone = _gone(owned, content, definitions, stored)
+    return Plan(
+        str(content.warehouse if warehouse is None else warehouse.path),
+        warehouse is not None,
+        (*sources, *(_dropped(name, Action.REMOVE, prune) for name in gone.sources)),
+        (*views, *(_dropped(name, Action.DROP, prune) for name in gone.views)),
+        (*cubes, *(_dropped(name, Action.DROP, prune) for name in gone.cubes)),
+        tuple(sorted(_by_hand(definitions, owned, content))),
+    )
+
+
+def _dropped(name: str, action: Action, prune: bool) -> Step:
+    return Step(name, action, (_GONE,), if_pruned=not prune)
+
+
+# --- sources ---
+
+
+def source_step(source: ProjectSource, stored: "SourceDefinition | None", views: Collection[ProjectView]) -> Step:
+    """What is done to a source of the project."""
+    if stored is None:
+        return Step(source.name, Action.ADD, (f"{source.kind} at {shown(source.url)}",), place=str(source.place))
+    reasons = _differences(source, stored)
+    known = {name.lower() for name in stored.relations}
+    read = {one.name for view in views for one in view.reads if one.source == source.name}
+    reasons += [f"the table {name} is not known yet" for name in sorted(read - known)]
+    action = Action.CHANGE if reasons else Action.KEEP
+    return Step(source.name, action, tuple(reasons), place=str(source.place))
+
+
+def _differences(source: ProjectSource, stored: "SourceDefinition") -> list[str]:
+    """What the project declares and the warehouse does not know. What it declared before stays declared."""
+    found = []
+    if is_moved(source, stored):
+        found.append(f"it is at {shown(source.url)}, and was at {stored.url}")
+    if stored.tables is not None:
+        if source.tables is None:
+            found.append("all of its tables are taken, and not some")
+        else:
+            found += [f"the table {table} is added" for table in source.tables if table not in stored.tables]
+    found += [
+        f"the key of {table} is {', '.join(key)}"
+        for table, key in source.keys.items()
+        if tuple(stored.keys.get(table, ())) != key
+    ]
+    found += [
+        f"the foreign key {child} → {parent} is declared"
+        for child, parent in source.foreign_keys
+        if (child, parent) not in stored.foreign_keys
+    ]
+    found += [
+        f"the hierarchy of {table} is {', '.join(levels)}"
+        for table, levels in source.hierarchies.items()
+        if tuple(stored.hierarchies.get(table, ())) != levels
+    ]
+    if source.install and not stored.installed:
+        found.append("what capture needs is installed")
+    return found
+
+
+def is_moved(source: ProjectSource, stored: "SourceDefinition") -> bool:
+    """Whether a source is to be somewhere else than it was."""
+    return shown(source.url) != stored.url
+
+
+# --- views ---
+
+
+def _view_step(
+    view: ProjectView,
+    warehouse: "Warehouse | None",
+    definitions: Mapping[str, str],
+    changing: Collection[str],
+    made_anew: Collection[str],
+) -> Step:
+    """What is done to a view. `changing` are the sources and views that are something else before its turn comes."""
+    place = str(view.place)
+    if warehouse is None or view.name not in definitions:
+        return Step(view.name, Action.CREATE, place=place)
+    reads = {read.source or read.name for read in view.reads}
+    try:
+        found = warehouse.alteration(view.sql)
+    except ViewkeeperError as error:
+        # Over what will be there it was checked already, so it is what is there now that is in the way.
+        if before := sorted(reads & set(changing)):
+            return Step(view.name, Action.RELOAD, (f"it follows {', '.join(before)}",), place=place)
+        if behind := stored_dependants(view.name, definitions):
+            return Step(view.name, Action.RELOAD, ("its columns are others",), behind, place)
+        raise placed(error, view.place) from error
+    if found.kind == "keep" and view.name in made_anew:
+        return Step(view.name, Action.RELOAD, (f"it reads {', '.join(sorted(reads & set(changing)))}",), place=place)
+    return Step(view.name, Action(found.kind), found.reasons, found.dependants, place)
+
+
+def stored_dependants(name: str, definitions: Mapping[str, str]) -> tuple[str, ...]:
+    """The views of the warehouse that read a view, or one that does, in the order in which they can be dropped."""
+    reading = [other for other, sql in definitions.items() if name in tables_in(sql) and other != name]
+    deeper = [deep for other in reading for deep in stored_dependants(other, definitions)]
+    return tuple(dict.fromkeys((*deeper, *reading)))
+
+
+# --- cubes, and what is in the project no more ---
+
+
+def _cube_step(cube: ProjectCube, owned: Owned, definitions: Collection[str]) -> Step:
+    place, made = str(cube.place), owned.cubes.get(cube.name)
+    if made is None:
+        return Step(cube.name, Action.CREATE, place=place)
+    reasons = [f"{field} is another" for field, value in cube.told.items() if made.told.get(field) != value]
+    reasons += [f"its table {table} is gone" for table in made.tables if table not in definitions]
+    return Step(cube.name, Action.RELOAD if reasons else Action.KEEP, tuple(reasons), place=place)
+
+
+def _gone(owned: Owned, content: Content, definitions: Collection[str], stored: Collection[str]) -> Owned:
+    """What a project made before, is still there, and is in the project no more."""
+    views = {view.name for view in content.views}
+    return Owned(
+        frozenset(name for name in owned.sources if name in stored and name not in content.sources),
+        frozenset(name for name in owned.views if name in definitions and name not in views),
+        {name: made for name, made in owned.cubes.items() if name not in content.cubes},
+    )
+
+
+def _by_hand(definitions: Collection[str], owned: Owned, content: Content) -> set[str]:
+    of_cubes = {table for cube in owned.cubes.values() for table in cube.tables}
+    return set(definitions) - {view.name for view in content.views} - owned.views - of_cubes
