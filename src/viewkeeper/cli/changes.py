@@ -4,7 +4,7 @@ import click
 
 from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.opening import open_to_read, warehouse_option
-from viewkeeper.cli.results import data_is_piped, write_result
+from viewkeeper.cli.results import data_is_piped, form_of, json_rows_option, write_result
 
 
 @click.command(short_help="The signed rows between two states of a view.")
@@ -16,14 +16,16 @@ from viewkeeper.cli.results import data_is_piped, write_result
     "--format",
     "form",
     type=click.Choice(["table", "csv", "json"]),
-    default="table",
-    show_default=True,
+    show_default="table",
     help="How rows are written.",
 )
+@json_rows_option
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), help="At most N rows.  [default: 100 in a table, else all]"
 )
-def changes(view: str, path: str, since: int, until: int | None, form: str, limit: int | None) -> None:
+def changes(
+    view: str, path: str, since: int, until: int | None, form: str | None, as_json: bool, limit: int | None
+) -> None:
     """Show what changed in VIEW after state --since, state by state.
 
     _vk_weight says how often a row was inserted (or, below zero, deleted) by state _vk_state. Added to the view at
@@ -34,7 +36,9 @@ def changes(view: str, path: str, since: int, until: int | None, form: str, limi
       viewkeeper changes big_orders --since 41 -w lake
       viewkeeper changes big_orders --since 0 --until 10 --format csv
     """
-    with open_to_read(path, quiet=data_is_piped(form, None)) as warehouse, warehouse.snapshot() as snapshot:
+    form = form_of(form, as_json)
+    quiet = as_json or data_is_piped(form, None)
+    with open_to_read(path, quiet=quiet) as warehouse, warehouse.snapshot() as snapshot:
         found = snapshot.changes(view, since, until)
         *columns, weight, state = (found[f"`{name}`"] for name in found.columns)
         write_result(found.orderBy(state, *columns, weight), form, None, limit)

@@ -3,7 +3,7 @@
 import click
 
 from viewkeeper.cli.opening import open_to_read, warehouse_option
-from viewkeeper.cli.results import FORMATS, check_output, data_is_piped, write_result
+from viewkeeper.cli.results import FORMATS, check_output, data_is_piped, form_of, json_rows_option, write_result
 from viewkeeper.cli.sql_text import sql_text
 
 
@@ -11,14 +11,21 @@ from viewkeeper.cli.sql_text import sql_text
 @click.argument("sql", metavar="[SELECT]", required=False)
 @warehouse_option
 @click.option("--file", "file", metavar="FILE", type=click.Path(), help="Read the query from a file.")
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How rows are written."
-)
+@click.option("--format", "form", type=click.Choice(FORMATS), show_default="table", help="How rows are written.")
+@json_rows_option
 @click.option("--output", metavar="FILE", type=click.Path(), help="Write to a file; parquet needs one.")
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), help="At most N rows.  [default: 100 in a table, else all]"
 )
-def query(sql: str | None, path: str, file: str | None, form: str, output: str | None, limit: int | None) -> None:
+def query(
+    sql: str | None,
+    path: str,
+    file: str | None,
+    form: str | None,
+    as_json: bool,
+    output: str | None,
+    limit: int | None,
+) -> None:
     """Run a SELECT in Spark's dialect over the views of the warehouse, by their names, all at one commit.
 
     Give the query as one argument, as - for standard input, or with --file. Values are exact: decimals with all their
@@ -32,9 +39,10 @@ def query(sql: str | None, path: str, file: str | None, form: str, output: str |
       viewkeeper query --file report.sql --format parquet --output report.parquet
     """
     text = sql_text(sql, file, "query")
+    form = form_of(form, as_json)
     target = check_output(form, output)
     with (
-        open_to_read(path, quiet=data_is_piped(form, output)) as warehouse,
+        open_to_read(path, quiet=as_json or data_is_piped(form, output)) as warehouse,
         warehouse.snapshot() as snapshot,
     ):
         write_result(snapshot.sql(text), form, target, limit)

@@ -2,10 +2,10 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
@@ -15,6 +15,8 @@ from viewkeeper.errors import UsageError
 if TYPE_CHECKING:
     from viewkeeper.warehouse.query_results import TextRows
 
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
 FORMATS = ("table", "csv", "json", "parquet")
 SHOWN = 100
 """how many rows a table has unless more are asked for"""
@@ -23,6 +25,18 @@ SHOWN = 100
 def data_is_piped(form: str, output: str | None) -> bool:
     """Whether standard output is for a program, with nobody at the terminal to be told of progress."""
     return form != "table" and output is None and not sys.stderr.isatty()
+
+
+def json_rows_option(verb: Verb) -> Verb:
+    """`--json`, for verbs whose rows have a format."""
+    return click.option("--json", "as_json", is_flag=True, help="The same as --format json.")(verb)
+
+
+def form_of(form: str | None, as_json: bool) -> str:
+    """The format of the rows; UsageError if two were asked for."""
+    if as_json and form not in (None, "json"):
+        raise UsageError(f"there are two formats: --json and --format {form}", "leave one of them out")
+    return "json" if as_json else form or "table"
 
 
 def check_output(form: str, output: str | None) -> Path | None:
@@ -72,7 +86,7 @@ def write_text(text: str, target: Path) -> None:
 
 
 def _write_table(found: "TextRows", shown: int, target: Path | None) -> None:
-    from viewkeeper.cli.tables import aligned, counted, show_table
+    from viewkeeper.cli.tables import aligned, counted, show_rows
     from viewkeeper.cli.text_forms import NUMERIC
 
     rows = [["NULL" if value is None else value for value in row] for row in found.rows]
@@ -82,8 +96,8 @@ def _write_table(found: "TextRows", shown: int, target: Path | None) -> None:
     count = counted(len(rows), "row")
     footer = f"the first {count}; --limit N shows more, --format csv all of them" if more else count
     if target is None:
-        show_table(headings, rows, right)
-        click.echo(f"\n{footer}")
+        cut = show_rows(headings, rows, right)
+        click.echo(f"\n{footer}{'; cut to the width of the terminal, --format csv is not' if cut else ''}")
         return
     with _opened(target) as file:
         file.write("\n".join([*aligned(headings, rows, right), "", footer, ""]).encode())

@@ -6,6 +6,10 @@ from typing import Any
 
 import click
 
+GAP = 2
+"""signs between two columns"""
+SHORTEST = 8
+"""signs that a cell is never cut below"""
 _SHOWN = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\x1b"}
 """what would break a line or speak to the terminal"""
 
@@ -17,6 +21,43 @@ def show_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Co
         _draw(headings, shown, right)
     else:
         click.echo("\n".join(aligned(headings, shown, right)))
+
+
+def show_rows(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> bool:
+    """Prints rows of data, each on one line: in a terminal that is too narrow long texts are cut, numbers never are.
+    Whether something was."""
+    shown = [[_one_line(cell) for cell in row] for row in rows]
+    if not sys.stdout.isatty():
+        click.echo("\n".join(aligned(headings, shown, right)))
+        return False
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    fitted = fit([headings, *shown], console.width, right)
+    console.print(drawn_table(fitted[0], fitted[1:], right))
+    return fitted != [list(line) for line in [headings, *shown]]
+
+
+def fit(lines: Sequence[Sequence[str]], room: int, whole: Collection[int] = ()) -> list[list[str]]:
+    """The lines with their longest cells cut to one length, so that they fit; the columns in `whole` are left alone."""
+    from rich.cells import cell_len, set_cell_size
+
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+
+    def taken(most: int) -> int:
+        return sum(width if number in whole else min(width, most) for number, width in enumerate(widths))
+
+    gaps = GAP * (len(widths) - 1)
+    most = max(widths, default=0)
+    while most > SHORTEST and taken(most) + gaps > room:
+        most -= 1
+
+    def cut(cell: str, number: int) -> str:
+        if number in whole or cell_len(cell) <= most:
+            return cell
+        return set_cell_size(cell, most - 1).rstrip() + "…"
+
+    return [[cut(cell, number) for number, cell in enumerate(line)] for line in lines]
 
 
 def aligned(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
@@ -43,7 +84,7 @@ def _draw(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collect
 
 
 def drawn_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> Any:
-    """A table for a terminal."""
+    """A table for a terminal; what does not fit goes on in the next line."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
