@@ -65,6 +65,11 @@ def read_definition(sql: str, name: str | None) -> Definition:
     return Definition(_name(statement.this), sql.strip(), _properties(items), statement.expression)
 
 
+def name_in(sql: str) -> str:
+    """The name of the view that a CREATE defines."""
+    return read_definition(sql, None).name
+
+
 def _name(table: exp.Table) -> str:
     if len(table.parts) > 1:
         raise DefinitionError(

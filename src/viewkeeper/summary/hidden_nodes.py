@@ -7,7 +7,7 @@ With a root a change of a dimension needs no fact: γ(root ⋈ Δstores) is what
 table that is there already serves, or where the core is stored.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from viewkeeper.sql.expressions import Expression
@@ -43,8 +43,16 @@ class WithHidden:
     hidden: tuple[tuple[Node, Part], ...]
 
 
-def with_hidden(defined: Defined, others: Iterable[Node], *, core_readable: bool, recompute: bool) -> WithHidden:
-    """What a table needs beside the nodes that are stored already."""
+def with_hidden(
+    defined: Defined,
+    others: Iterable[Node],
+    *,
+    core_readable: bool,
+    recompute: bool,
+    taken: Collection[str] = (),
+) -> WithHidden:
+    """What a table needs beside the nodes that are stored already; names that are `taken` are those of other tables, as
+    of what an earlier table of this name has left to others."""
     node, others = defined.node, [other for other in others if other.stored]
     made: dict[int, Node] = {}
     attached = []
@@ -53,14 +61,25 @@ def with_hidden(defined: Defined, others: Iterable[Node], *, core_readable: bool
         same = next((n for n, one in made.items() if one.stored != recomputed and value in one.groups), None)
         there = made[same] if same is not None else None if recomputed else _grouping_by(node, value, others)
         if there is None:
-            there = made[number] = extreme_node(defined, number, stored=not recomputed)
+            there = extreme_node(defined, number, stored=not recomputed)
+            there = made[number] = there if recomputed else replace(there, name=_free(there.name, taken))
         attached.append(Extreme(column, function, value, there.name, recomputed))
     whole = replace(node, extremes=tuple(attached))
     hidden = [(one, Part(number)) for number, one in made.items()]
     rootless = {n: one for n, one in {TABLE: whole, **made}.items() if one.dimensions and not _has_root(one, others)}
     if rootless and not core_readable:
-        hidden.insert(0, (root_of(f"{HIDDEN}{node.name}_root", list(rootless.values())), Part(root_of=tuple(rootless))))
+        root = root_of(_free(f"{HIDDEN}{node.name}_root", taken), list(rootless.values()))
+        hidden.insert(0, (root, Part(root_of=tuple(rootless))))
     return WithHidden(whole, tuple(hidden))
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, with a number if it is taken."""
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name}_again{number}"
+    return free
 
 
 def remade(defined: Defined, part: Part) -> Node:

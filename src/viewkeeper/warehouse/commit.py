@@ -20,7 +20,7 @@ from viewkeeper.clock import now
 from viewkeeper.errors import BadDelta, DefinitionError, UnknownView
 from viewkeeper.messages import Vector
 from viewkeeper.warehouse import appended, rewritten
-from viewkeeper.warehouse.catalog import Definition, Layout, find, free_folder, free_name
+from viewkeeper.warehouse.catalog import Catalog, Definition, Layout, find, free_folder, free_name
 from viewkeeper.warehouse.columns import checked_columns, columns_of
 from viewkeeper.warehouse.durations import seconds
 from viewkeeper.warehouse.record import GroupState, Record
@@ -89,6 +89,7 @@ class Commit:
         self._dropped: set[str] = set()
         self._redefined = False
         self.metrics: dict[str, Any] = dict(metrics or {})
+        self._figures: Callable[[], Mapping[str, Any]] = dict
         self.new_states: list[NewState] = []
         """the states that it adds, for those that follow them"""
         self._then: list[Callable[[Record], None]] = []
@@ -96,6 +97,10 @@ class Commit:
         """the record of this commit, once it is made"""
 
     # --- what it does ---
+
+    def measured(self, figures: Callable[[], Mapping[str, Any]]) -> None:
+        """More metrics, asked for at the last moment: when everything but the record is written."""
+        self._figures = figures
 
     def create(
         self,
@@ -203,6 +208,11 @@ class Commit:
         self._open_group(group).resume = dict(resume)
 
     @property
+    def catalog(self) -> Catalog:
+        """The views as they will be."""
+        return self._catalog
+
+    @property
     def advanced(self) -> Mapping[str, Vector]:
         """The groups that go on without a state, and where to."""
         return self._advanced
@@ -225,6 +235,12 @@ class Commit:
         self._catalog[view] = replace(find(self._catalog, view), properties=dict(properties))
         self._redefined = True
 
+    def retain(self, view: str, retention: str | float | None) -> None:
+        """Keep the states of a view readable for so long; None is as long as those of the warehouse."""
+        keep = None if retention is None else seconds(retention)
+        self._catalog[view] = replace(find(self._catalog, view), retention=keep)
+        self._redefined = True
+
     def afterwards(self, work: Callable[[Record], None]) -> None:
         """Work to be done once the commit is made, and not if it fails."""
         self._then.append(work)
@@ -232,9 +248,10 @@ class Commit:
     def _begin_group(self, group: str, vector: Vector | None) -> int:
         if group not in self._groups and group not in self._last.groups:
             start = dict(vector or {})
-            # State 0 is a step like any other, so that it is listed.
-            self._groups[group] = _NewStates({}, start, 0, {}, [start])
-            return 0
+            # The first state is a step like any other, so that it is listed.
+            first = self._writer.first_state(group)
+            self._groups[group] = _NewStates({}, start, first, {}, [start])
+            return first
         new = self._open_group(group)
         if vector is not None and dict(vector) != new.vector:
             raise BadDelta(
@@ -348,7 +365,7 @@ class Staged:
             self.number if changed else last.catalog,
             tables,
             {name: group for name, group in groups.items() if name in inhabited or name in commit._groups},
-            commit.metrics,
+            {**commit.metrics, **commit._figures()},
         )
         writer.log.append(record)
         return record

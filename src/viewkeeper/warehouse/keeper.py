@@ -11,34 +11,37 @@ All four rest on `mediator/base_image.py`: relations as they were at a vector, w
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.algebra.joins import JoinPlan
-from viewkeeper.algorithms.registry import Transactions
-from viewkeeper.errors import DefinitionError, UnsupportedClause, UsageError, ViewkeeperError
+from viewkeeper.errors import DefinitionError, UsageError
 from viewkeeper.mediator.base_image import Collect, image_at
-from viewkeeper.mediator.choice import choose, promised
+from viewkeeper.mediator.choice import promised
 from viewkeeper.mediator.group import GroupPlan, Recorder
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Position, Vector
 from viewkeeper.sources.base import Source
+from viewkeeper.sql.create_clauses import IfThere, read_create
+from viewkeeper.sql.definition import name_in
 from viewkeeper.sql.outer_join import OuterJoinView
-from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
+from viewkeeper.warehouse.altering.alteration import Alteration
+from viewkeeper.warehouse.altering.altering import alter
 from viewkeeper.warehouse.audits import Audit, audited
-from viewkeeper.warehouse.catalog import Definition, find
+from viewkeeper.warehouse.catalog import Definition, find, readable
 from viewkeeper.warehouse.collected import CollectedRows
 from viewkeeper.warehouse.columns import HIDDEN, RESERVED
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.halted import Halts
-from viewkeeper.warehouse.known_relations import refuse_summaries, relations_of
+from viewkeeper.warehouse.kept_views import Kept, KeptViews
+from viewkeeper.warehouse.known_relations import refuse_summaries
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.load_progress import Loads
 from viewkeeper.warehouse.parquet_files import STAGING
@@ -47,7 +50,7 @@ from viewkeeper.warehouse.self_maintained.change_rates import recent, transactio
 from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic, storage_for
 from viewkeeper.warehouse.self_maintained.creating import create as create_self_maintained
 from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews
-from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, self_maintained
+from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.warehouse.self_maintained.mending import audit as audit_self_maintained
 from viewkeeper.warehouse.self_maintained.mending import reload as reload_self_maintained
 from viewkeeper.warehouse.snapshot import Files
@@ -57,23 +60,6 @@ from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.mending import compare, reload
 from viewkeeper.warehouse.view_properties import ALGORITHM, HIERARCHY, KEY, LEVEL, SOURCES, SQL, VIEWS
 from viewkeeper.warehouse.writer import Writer
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A view that is maintained: how, and in which group."""
-
-    how: Maintenance
-    group: str
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The views that it is over; none if it is over sources."""
-        return tuple(name for name, one in self.how.view.relations.items() if one.source == VIEWS)
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        return () if self.reads else self.how.view.sources
 
 
 class Keeper:
@@ -89,6 +75,7 @@ class Keeper:
         self.engines = engines
         self.loads = Loads()
         self._halts = Halts(files.store)
+        self.views = KeptViews(lambda: writer.catalog, sources, self._halt_unfit)
         self.summaries = Summaries(self)
         self.self_maintained = SelfMaintainedViews(self)
         self._store = StoredStates(files, commit, engines, self.summaries, self.self_maintained)
@@ -98,66 +85,17 @@ class Keeper:
     # --- what is kept ---
 
     def kept(self) -> dict[str, Kept]:
-        """Every view that was created over sources or other views, each behind those that it reads.
+        """Every view that was created over sources or other views, each behind those that it reads. One that its
+        sources no longer allow is halted, and left out."""
+        return self.views.all()
 
-        One that its sources no longer allow, because a column that it names is gone, is halted and left out.
-        """
-        kept: dict[str, Kept] = {}
-        relations = self.relations()
-        for name, view in sorted(self.writer.catalog.items(), key=lambda entry: entry[1].created):
-            if SQL in view.properties:
-                try:
-                    kept[name] = self._kept(view, relations)
-                except ViewkeeperError as error:
-                    if name not in self._halts.all():
-                        self._store.halt(view.group, name, error.detail)
-        return kept
-
-    def _kept(self, view: Definition, relations: Mapping[str, Relation]) -> Kept:
-        parsed = parse_view(view.properties[SQL], relations, name=view.name)
-        sources = self._sources_of_group(view.group) if view.name.startswith(RESERVED) else ()
-        return Kept(self._how(parsed, view.properties.get(ALGORITHM), sources), view.group)
-
-    def _sources_of_group(self, group: str) -> tuple[str, ...]:
-        """Feeds and copies are over one source each; a transaction may span those of all of them."""
-        views = [view for view in self.writer.catalog.values() if view.group == group]
-        return tuple(dict.fromkeys(source for view in views for source in view.properties.get(SOURCES, ())))
+    def _halt_unfit(self, view: Definition, reason: str) -> None:
+        if view.name not in self._halts.all():
+            self._store.halt(view.group, view.name, reason)
 
     def relations(self) -> dict[str, Relation]:
         """What a view can be over: the relations of the sources, and the views that are stored."""
-        return relations_of(self.writer.catalog, self.sources.relations())
-
-    def _how(self, view: View, before: str | None = None, together_with: Sequence[str] = ()) -> Maintenance:
-        if VIEWS in view.sources:
-            return self._over_views(view)
-        spanning = len(self._spanning(tuple(dict.fromkeys([*view.sources, *together_with])))) > 1
-        return choose(view, Transactions.GLOBAL if spanning else Transactions.LOCAL, before=before)
-
-    def _spanning(self, sources: Sequence[str]) -> list[str]:
-        """Those of these sources whose transactions may be parts of global ones."""
-        return [name for name in sources if self.sources.definition(name).global_transactions]
-
-    def _over_views(self, view: View) -> Maintenance:
-        if len(view.sources) > 1:
-            tables = [name for name, relation in view.relations.items() if relation.source != VIEWS]
-            raise UnsupportedClause(
-                f"{view.name} reads views and tables of sources at once",
-                f"make a view of {', '.join(tables)} first, and join the views",
-            )
-        for name in ("consistency", "algorithm", "group", "nested_depth"):
-            if name in dict(view.properties):
-                raise UnsupportedClause(
-                    f"{view.name} follows the views that it reads, so the property {name} does not apply to it",
-                    "leave it out, or set it at those",
-                )
-        for name in view.relations:
-            properties = self.writer.catalog[name].properties
-            if SQL not in properties and SELF_MAINTAINED not in properties:
-                raise UnsupportedClause(
-                    f"{name} is maintained by commits of its own, and only a summary can follow those",
-                    "aggregate it: SELECT ... GROUP BY ...; or keep the join of the views outside",
-                )
-        return Maintenance(view, "batched-sweep")
+        return self.views.relations()
 
     def _plans(self) -> list[GroupPlan]:
         """The groups with the views that are not halted, each at the vector of its last commit."""
@@ -192,26 +130,40 @@ class Keeper:
     # --- creating and dropping ---
 
     def create_view(self, sql: str) -> str:
-        """Parse, choose an algorithm, load, and commit the first state; its name."""
+        """Create a view, or see to the one that is there as OR REPLACE and IF NOT EXISTS say; its name."""
+        create = read_create(sql)
         with self._alone():
-            refuse_summaries(sql, self.writer.catalog)
-            relations = self.relations()
-            view = parse_definition(sql, relations)
-            if not sql.lstrip().lower().startswith("create"):
+            if create.if_there is IfThere.REPLACE:
+                return alter(self, sql).view
+            if create.if_there is IfThere.KEEP and (name := name_in(create.sql)) in readable(self.writer.catalog):
+                return name
+            if not create.creates:
                 raise DefinitionError("the view has no name", "write CREATE MATERIALIZED VIEW name AS SELECT ...")
-            if isinstance(view, SummaryView | Family):
-                return self.summaries.create(view, relations)
-            rates = transactions_per_hour(recent(self.files.log)) if is_automatic(view) else {}
-            decision = storage_for(view, self.sources.definitions(), rates)
-            if decision.storage != REMOTE:
-                return create_self_maintained(self.self_maintained, view, decision, relations, rates)
-            assert isinstance(view, View)
-            how = self._how(view)
-            group = self._group_for(view, how)
-            there = self.writer.last.groups.get(group)
-            reasons = decision.reasons if is_automatic(view) else ()
-            with self._content(how, there.vector if there else {}) as (rows, at), self.new_commit() as commit:
-                return self._create(commit, how, group, rows, at, reasons).name
+            return self.create(create.sql)
+
+    def alter_view(self, sql: str) -> Alteration:
+        """Make a view what a definition says."""
+        with self._alone():
+            return alter(self, sql)
+
+    def create(self, sql: str) -> str:
+        """Parse, choose an algorithm, load, and commit the first state; its name."""
+        refuse_summaries(sql, self.writer.catalog)
+        relations = self.relations()
+        view = parse_definition(sql, relations)
+        if isinstance(view, SummaryView | Family):
+            return self.summaries.create(view, relations)
+        rates = transactions_per_hour(recent(self.files.log)) if is_automatic(view) else {}
+        decision = storage_for(view, self.sources.definitions(), rates)
+        if decision.storage != REMOTE:
+            return create_self_maintained(self.self_maintained, view, decision, relations, rates)
+        assert isinstance(view, View)
+        how = self.views.how(view)
+        group = self.views.group_for(view, how)
+        there = self.writer.last.groups.get(group)
+        reasons = decision.reasons if is_automatic(view) else ()
+        with self._content(how, there.vector if there else {}) as (rows, at), self.new_commit() as commit:
+            return self._create(commit, how, group, rows, at, reasons).name
 
     def _create(
         self,
@@ -232,7 +184,7 @@ class Keeper:
     def create_internal(self, commit: Commit, view: View, group: str, rows: Any, at: Vector) -> Definition:
         """A view of viewkeeper's own, maintained with a group that is at this vector."""
         before = next((one.how.algorithm for one in self.kept().values() if one.group == group), None)
-        return self._created(commit, self._how(view, before), group, rows, at)
+        return self._created(commit, self.views.how(view, before), group, rows, at)
 
     def _created(
         self,
@@ -244,7 +196,6 @@ class Keeper:
         reasons: Sequence[str] = (),
     ) -> Definition:
         columns = [(column.name, column.expression.type) for column in how.stored.output]
-        properties = dict(how.view.properties)
         return commit.create(
             how.view.name,
             [column for column in columns if not column[0].startswith(HIDDEN)],
@@ -252,57 +203,22 @@ class Keeper:
             rows=rows,
             group=group,
             vector=at,
-            retention=properties.get("retention"),
-            properties={
-                **properties,
-                **({REASONS: list(reasons)} if reasons else {}),
-                SQL: how.view.sql,
-                ALGORITHM: how.algorithm,
-                LEVEL: str(promised(how)),
-                SOURCES: [source for source in how.view.sources if source != VIEWS],
-                KEY: key_of_view(how.view),
-                HIERARCHY: self.summaries.hierarchies.inherited(how.view),
-            },
+            retention=dict(how.view.properties).get("retention"),
+            properties=self.properties_for(how, reasons),
         )
 
-    def _group_for(self, view: View, how: Maintenance) -> str:
-        """The group that the view asks for; else one that shares a source and is maintained alike; else a new one."""
-        kept = self.kept()
-        if VIEWS in view.sources:
-            groups = {self.group_of(name) for name in view.relations}
-            if len(groups) > 1:
-                raise UnsupportedClause(
-                    f"the views that {view.name} reads are in the groups {', '.join(sorted(groups))}, with states of "
-                    "their own",
-                    "create them with the same TBLPROPERTIES('group' = ...)",
-                )
-            return groups.pop()
-        asked = dict(view.properties).get("group")
-        self_maintaining = {one.group for one in self_maintained(self.writer.catalog).values()}
-        if asked is not None:
-            if asked in self_maintaining:
-                raise DefinitionError(
-                    f"the views of group {asked} are maintained by what is stored for them, and {view.name} is not",
-                    "give it a group of its own, or the same storage",
-                )
-            others = {one.how.algorithm for one in kept.values() if one.group == asked}
-            if others - {how.algorithm}:
-                raise DefinitionError(
-                    f"the views of group {asked} are maintained by {', '.join(others)}, and {view.name} by "
-                    f"{how.algorithm}",
-                    "give it a group of its own, or the same algorithm",
-                )
-            return asked
-        alike = {
-            one.group
-            for one in kept.values()
-            if (one.how.algorithm, one.how.options) == (how.algorithm, how.options)
-            and set(one.sources) & set(view.sources)
-            and "group" not in dict(one.how.view.properties)
-            and one.group not in self_maintaining
+    def properties_for(self, how: Maintenance, reasons: Sequence[str] = ()) -> dict[str, Any]:
+        """What the catalog says of a view that is maintained so."""
+        return {
+            **dict(how.view.properties),
+            **({REASONS: list(reasons)} if reasons else {}),
+            SQL: how.view.sql,
+            ALGORITHM: how.algorithm,
+            LEVEL: str(promised(how)),
+            SOURCES: [source for source in how.view.sources if source != VIEWS],
+            KEY: key_of_view(how.view),
+            HIERARCHY: self.summaries.hierarchies.inherited(how.view),
         }
-        # Two groups have two vectors, and stay two: a view that would connect them has a group of its own.
-        return alike.pop() if len(alike) == 1 else view.name
 
     def drop_view(self, name: str) -> None:
         with self._alone():
@@ -340,7 +256,7 @@ class Keeper:
         sources = {one.source: self.sources.source(one.source) for one in relations.values()}
         with self.writer.staging() as folder:
             collect = self._collecting(sources, folder)
-            contents, at = image_at(sources, relations, vector, collect, spanning=self._spanning(tuple(sources)))
+            contents, at = image_at(sources, relations, vector, collect, spanning=self.views.spanning(tuple(sources)))
             self.loads.computing()
             if VIEWS in how.view.sources:
                 for name, over in base.items():
@@ -361,7 +277,7 @@ class Keeper:
         sources = {one.source: self.sources.source(one.source) for one in relations.values()}
         with self.writer.staging() as folder:
             collect = self._collecting(sources, folder)
-            contents, at = image_at(sources, relations, vector, collect, spanning=self._spanning(tuple(sources)))
+            contents, at = image_at(sources, relations, vector, collect, spanning=self.views.spanning(tuple(sources)))
             self.loads.computing()
             yield contents, {**vector, **at}
 
@@ -504,7 +420,7 @@ class Keeper:
                 reload_self_maintained(self.self_maintained, definition)
                 return
             view = self._find(name)
-            self._bring_others_up(name, view.group)
+            self.bring_others_up(name, view.group)
             vector = self._vector_of_others(name, view.group)
             with self._content(view.how, vector) as (rows, at):
                 stored = tuple((column.name, column.expression.type) for column in view.how.stored.output)
@@ -517,7 +433,7 @@ class Keeper:
                         self._create(commit, view.how, view.group, rows, at, reasons)
             self._halts.remove(definition.folder)
 
-    def _bring_others_up(self, name: str, group: str) -> None:
+    def bring_others_up(self, name: str, group: str) -> None:
         """Past what halted the view: behind that, what it was before could not be known."""
         others = [
             replace(plan, views=views)
@@ -543,7 +459,7 @@ class Keeper:
         definition = find(self.writer.catalog, name)
         if SQL not in definition.properties:
             raise UsageError(f"view {name} is not maintained from sources", "it was loaded by a commit of its own")
-        return self._kept(definition, self.relations())
+        return self.views.one(definition, self.relations())
 
     def close(self) -> None:
         self.sources.close()

@@ -20,6 +20,7 @@ from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.mediator.report import Report
 from viewkeeper.messages import Vector
 from viewkeeper.sources.base import Finding
+from viewkeeper.warehouse.altering.alteration import Alteration
 from viewkeeper.warehouse.audits import Audit
 from viewkeeper.warehouse.catalog import Catalogs, find, tables_of
 from viewkeeper.warehouse.commit import Commit
@@ -212,7 +213,8 @@ class Warehouse:
     def create_view(self, sql: str) -> str:
         """CREATE MATERIALIZED VIEW name [TBLPROPERTIES (...)] AS SELECT ...: load it, and maintain it from now on.
 
-        Its name is returned.
+        Its name is returned. CREATE OR REPLACE does what `alter_view` does; with IF NOT EXISTS a view of that name that
+        is there is left alone, whatever its definition.
         """
         return self._keeper.create_view(sql)
 
@@ -220,6 +222,25 @@ class Warehouse:
         """From now on `watch` is told how the loads of create_view, reload, audit and cube go, whenever rows have come;
         None: nobody is."""
         self._keeper.loads.watch = watch
+
+    def alteration(self, sql: str) -> Alteration:
+        """What `alter_view` would do with a CREATE MATERIALIZED VIEW; nothing is done, and no source is asked.
+
+        It also works with `read_only`.
+        """
+        from viewkeeper.warehouse.altering.planning import plan_alteration
+        from viewkeeper.warehouse.summaries.overview import Overview
+
+        return plan_alteration(Overview(self._latest(), self._known_sources), sql).alteration
+
+    def alter_view(self, sql: str) -> Alteration:
+        """Make a view what a CREATE MATERIALIZED VIEW says; what was done.
+
+        It is created if it is not there, and left alone if the definition means the same. Otherwise what can be changed
+        without reading a source is; everything else makes it anew, with the views that read it, while readers go on
+        seeing the old ones, until one commit puts the new ones in their place.
+        """
+        return self._keeper.alter_view(sql)
 
     def cube(
         self,

@@ -1,6 +1,7 @@
 """A new self-maintained view: its structures computed from the sources at one vector, all created in one commit."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from viewkeeper.errors import DefinitionError
@@ -33,12 +34,12 @@ def create(
     If the choice is left to viewkeeper, the decision is made anew once the relations are read, by their sizes.
     """
     keeper = views.keeper
-    kept = supposed(view, decision)
+    kept = _in_its_group(views, supposed(view, decision))
     _check_group(views, kept)
     with views.contents(kept, relations) as (contents, at), keeper.new_commit() as commit:
         if is_automatic(view) and isinstance(view, View):
             facts = facts_of(view, keeper.sources.definitions(), rates)
-            kept = supposed(view, decide(with_sizes(facts, view, contents)))
+            kept = replace(supposed(view, decide(with_sizes(facts, view, contents))), group=kept.group)
         structures, _ = views.computed(kept, contents)
         there = keeper.writer.last.groups.get(kept.group)
         if there is not None:
@@ -51,12 +52,22 @@ def create(
 
 def supposed(view: View | OuterJoinView, decision: Decision) -> KeptView:
     """A view as it would be kept with a storage."""
-    properties = dict(view.properties)
-    level = properties.get("consistency", "auto")
-    reached = Level.COMPLETE if level in ("auto", "complete") else Level.STRONG
-    group = properties.get("group", view.name)
+    group = dict(view.properties).get("group", view.name)
     reasons = decision.reasons if is_automatic(view) else ()
-    return KeptView(view, storage_of(view, decision.storage), decision.storage, group, reached, reasons)
+    return KeptView(view, storage_of(view, decision.storage), decision.storage, group, reached_level(view), reasons)
+
+
+def reached_level(view: View | OuterJoinView) -> Level:
+    """The level of a view that is maintained by what is stored for it."""
+    asked = dict(view.properties).get("consistency", "auto")
+    return Level.COMPLETE if asked in ("auto", "complete") else Level.STRONG
+
+
+def _in_its_group(views: SelfMaintainedViews, kept: KeptView) -> KeptView:
+    """In a group of its own, unless it asks for one."""
+    if "group" in dict(kept.view.properties):
+        return kept
+    return replace(kept, group=views.keeper.views.free_group(kept.name))
 
 
 def _check_group(views: SelfMaintainedViews, kept: KeptView) -> None:
@@ -104,11 +115,12 @@ def create_all(
         group=kept.group,
         vector=at,
         retention=retention,
-        properties=_properties(kept),
+        properties=properties_of(kept),
     )
 
 
-def _properties(kept: KeptView) -> dict[str, Any]:
+def properties_of(kept: KeptView) -> dict[str, Any]:
+    """What the catalog says of a view."""
     storage, tree = kept.storage, kept.storage.tree
     shown = storage.shown if isinstance(storage, MatOutView) else tree.where
     copies = [

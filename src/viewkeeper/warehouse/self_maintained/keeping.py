@@ -123,7 +123,11 @@ class SelfMaintainedViews:
         for name in definition.properties[SELF_MAINTAINED]["tables"]:
             commit.drop(name)
             self.unhalt(name)
-        self._following.pop(definition.name, None)
+        self.forget(definition.name)
+
+    def forget(self, name: str) -> None:
+        """A view is not there any more, or another one is."""
+        self._following.pop(name, None)
 
     def unhalt(self, name: str) -> None:
         self._halts.remove(self.keeper.writer.catalog[name].folder)

@@ -54,7 +54,7 @@ class Creation:
         """Create everything; the name of the summary."""
         parsed = self.parsed
         properties = dict(parsed.properties)
-        self._refuse_properties(properties)
+        refuse_properties(parsed)
         members: Sequence[tuple[SummaryView, int | None, Member | None]] = (
             [(member.view, place, member) for place, member in enumerate(parsed.members)]
             if isinstance(parsed, Family)
@@ -78,7 +78,8 @@ class Creation:
             self.summaries.refresh(lattice)
         stored = list(lattice.nodes.values()) if lattice else []
         for one, place, member in made:
-            whole = with_hidden(one, stored, core_readable=facts.readable, recompute=recompute)
+            names = {*self.summaries.catalog, *(table.node.name for table in self.tables)}
+            whole = with_hidden(one, stored, core_readable=facts.readable, recompute=recompute, taken=names)
             new = [NewTable(node, one, part, place) for node, part in whole.hidden]
             new.append(NewTable(whole.node, one, None, place, member.padded if member else ()))
             self.tables += new
@@ -87,23 +88,6 @@ class Creation:
         return parsed.name
 
     # --- what it needs ---
-
-    def _refuse_properties(self, properties: Mapping[str, str]) -> None:
-        for name in properties:
-            if name not in OF_SUMMARIES:
-                raise UnsupportedClause(
-                    f"the property {name} does not apply to {self.parsed.name}, which is a summary",
-                    f"a summary has {', '.join(OF_SUMMARIES)}; for others make its join a view and summarize that",
-                )
-        if (
-            properties.get("consistency") == "complete"
-            and refresh_of(properties.items()).mode is not RefreshMode.CONTINUOUS
-        ):
-            raise DefinitionError(
-                f"{self.parsed.name} is to be complete and refreshed {properties['refresh']}: between two refreshes it "
-                "skips states",
-                "leave one of the two properties out",
-            )
 
     def _facts(self, fact: Relation, dimensions: set[Relation]) -> tuple[Facts, Lattice | None]:
         """Where the facts come from, with what this summary adds; and the lattice that it joins, if there is one."""
@@ -280,6 +264,23 @@ class Creation:
             types = dict(first[table.node.name].columns)
             deltas[table.node.name] = tuple((column, types[column]) for column in table.node.columns)
         waiting.create_deltas(commit, self.name, deltas)
+
+
+def refuse_properties(parsed: SummaryView | Family) -> None:
+    """UnsupportedClause or DefinitionError for properties that a summary cannot have, or not together."""
+    properties = dict(parsed.properties)
+    for name in properties:
+        if name not in OF_SUMMARIES:
+            raise UnsupportedClause(
+                f"the property {name} does not apply to {parsed.name}, which is a summary",
+                f"a summary has {', '.join(OF_SUMMARIES)}; for others make its join a view and summarize that",
+            )
+    if properties.get("consistency") == "complete" and refresh_of(parsed.properties).mode is not RefreshMode.CONTINUOUS:
+        raise DefinitionError(
+            f"{parsed.name} is to be complete and refreshed {properties['refresh']}: between two refreshes it skips "
+            "states",
+            "leave one of the two properties out",
+        )
 
 
 def _select_all(relation: Relation) -> str:

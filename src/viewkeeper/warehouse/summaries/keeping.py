@@ -18,7 +18,7 @@ from viewkeeper.messages import Vector
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.summary.content import ArrowContent
-from viewkeeper.warehouse.catalog import Catalog
+from viewkeeper.warehouse.catalog import Catalog, Definition
 from viewkeeper.warehouse.columns import RESERVED
 from viewkeeper.warehouse.commit import Commit, NewState
 from viewkeeper.warehouse.halted import Halts
@@ -64,7 +64,7 @@ class Summaries:
         self.rounds = Rounds(self.files, self.contents)
         self.waiting = Waiting(self.files)
         self._halts = Halts(self.files.store)
-        self._known: tuple[frozenset[tuple[str, int]], dict[str, Lattice]] | None = None
+        self._known: tuple[dict[str, Definition], dict[str, Lattice]] | None = None
 
     # --- what there is ---
 
@@ -78,11 +78,11 @@ class Summaries:
 
     def lattices(self) -> dict[str, Lattice]:
         """Those that are stored."""
-        stored = frozenset((d.name, d.created) for d in self.catalog.values() if SUMMARY in d.properties)
+        stored = {name: view for name, view in self.catalog.items() if SUMMARY in view.properties}
         if self._known is None or self._known[0] != stored:
             made: dict[str, Lattice] = {}
             relations, determined = self.keeper.relations() if stored else {}, self.hierarchies.determined
-            for group in dict.fromkeys(self.catalog[name].group for name, _ in sorted(stored)):
+            for group in dict.fromkeys(stored[name].group for name in sorted(stored)):
                 tables = {name: view for name, view in self.catalog.items() if view.group == group}
                 try:
                     made |= lattices_of(tables, relations, determined)

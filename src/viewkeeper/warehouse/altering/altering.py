@@ -1,0 +1,99 @@
+"""Making a view what a definition says."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from viewkeeper.levels import Level
+from viewkeeper.sql.outer_join import OuterJoinView
+from viewkeeper.sql.parse_summary import parse_definition
+from viewkeeper.sql.summary_view import Family, SummaryView
+from viewkeeper.sql.view import View
+from viewkeeper.storage.self_maintained import storage_of
+from viewkeeper.warehouse.altering.alteration import Alteration
+from viewkeeper.warehouse.altering.canonical import RETENTION
+from viewkeeper.warehouse.altering.in_place import algorithm_before
+from viewkeeper.warehouse.altering.planning import Plan, plan_alteration
+from viewkeeper.warehouse.altering.reading import definition_of
+from viewkeeper.warehouse.altering.reloading import reload_as
+from viewkeeper.warehouse.commit import Commit
+from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic, storage_for
+from viewkeeper.warehouse.self_maintained.creating import properties_of, reached_level
+from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, kept_view
+from viewkeeper.warehouse.snapshot import Snapshot
+from viewkeeper.warehouse.summaries.creating import OF_SUMMARIES
+from viewkeeper.warehouse.summaries.naming import SUMMARY
+from viewkeeper.warehouse.summaries.overview import Overview
+from viewkeeper.warehouse.view_properties import LEVEL
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.keeper import Keeper
+
+
+def alter(keeper: "Keeper", sql: str) -> Alteration:
+    """Create, keep, alter or reload a view; what was done."""
+    plan = plan_alteration(Overview(Snapshot(keeper.files, keeper.writer.last), keeper.sources), sql)
+    match plan.alteration.kind:
+        case "create":
+            keeper.create(plan.sql)
+        case "alter":
+            with keeper.new_commit() as commit:
+                _alter_in_place(keeper, commit, plan)
+        case "reload":
+            reload_as(keeper, plan)
+    return plan.alteration
+
+
+def _alter_in_place(keeper: "Keeper", commit: Commit, plan: Plan) -> None:
+    present, new = plan.present[0], plan.new
+    if isinstance(new, SummaryView | Family):
+        _alter_summary(keeper, commit, plan, new)
+    elif SELF_MAINTAINED in present.properties:
+        _alter_self_maintained(keeper, commit, plan, new)
+    else:
+        assert isinstance(new, View)
+        _alter_join(keeper, commit, plan, new)
+
+
+def _alter_join(keeper: "Keeper", commit: Commit, plan: Plan, new: View) -> None:
+    [present] = plan.present
+    old = parse_definition(str(definition_of(present)), keeper.relations(), name=new.name)
+    how = keeper.views.how(new, algorithm_before(present, old))
+    reasons = _reasons_of(keeper, present.properties.get(REASONS, ()), new)
+    commit.redefine(new.name, keeper.properties_for(how, reasons))
+    commit.retain(new.name, dict(new.properties).get(RETENTION))
+
+
+def _reasons_of(keeper: "Keeper", before: tuple[str, ...], new: View | OuterJoinView) -> tuple[str, ...]:
+    """Why a view has its storage, if that is left to viewkeeper."""
+    if not is_automatic(new):
+        return ()
+    return tuple(before) or storage_for(new, keeper.sources.definitions(), {}).reasons
+
+
+def _alter_self_maintained(keeper: "Keeper", commit: Commit, plan: Plan, new: View | OuterJoinView) -> None:
+    [present] = plan.present
+    before = kept_view(present, keeper.relations())
+    kept = replace(
+        before,
+        view=new,
+        storage=storage_of(new, before.storage_name),
+        level=reached_level(new),
+        reasons=before.reasons if is_automatic(new) else (),
+    )
+    commit.redefine(new.name, properties_of(kept))
+    for table in (*kept.tables, new.name):
+        commit.retain(table, dict(new.properties).get(RETENTION))
+
+
+def _alter_summary(keeper: "Keeper", commit: Commit, plan: Plan, new: SummaryView | Family) -> None:
+    """Its tables, and the hidden ones that were made for it, all of which know its definition."""
+    properties, old = dict(new.properties), definition_of(plan.present[0])
+    level = Level.COMPLETE if properties.get("consistency") == "complete" else Level.STRONG
+    for name, table in keeper.writer.catalog.items():
+        told = table.properties.get(SUMMARY)
+        if table.group != plan.present[0].group or told is None or told["sql"] != old:
+            continue
+        others = {key: value for key, value in table.properties.items() if key not in OF_SUMMARIES}
+        shown = {} if table.hidden else {**properties, LEVEL: str(level)}
+        commit.redefine(name, {**others, **shown, SUMMARY: {**told, "sql": new.sql}})
+        commit.retain(name, properties.get(RETENTION))

@@ -1,0 +1,165 @@
+"""What a definition would do to the warehouse as it is: found out from the catalog alone, nothing is done.
+
+the view of that name    its definition and the new one parsed over what there is, and compared
+those that read it       parsed over the new columns, before anything is done
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from viewkeeper.errors import DefinitionError, UsageError, ViewkeeperError
+from viewkeeper.sql.create_clauses import read_create
+from viewkeeper.sql.definition import name_in
+from viewkeeper.sql.outer_join import OuterJoinView
+from viewkeeper.sql.parse_summary import parse_definition
+from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.summary_view import Family, SummaryView
+from viewkeeper.sql.view import View
+from viewkeeper.sql.view_keys import key_of_view
+from viewkeeper.warehouse.altering.alteration import Alteration
+from viewkeeper.warehouse.altering.canonical import Parsed
+from viewkeeper.warehouse.altering.comparison import Differences, differences
+from viewkeeper.warehouse.altering.in_place import columns_changed, in_the_way
+from viewkeeper.warehouse.altering.reading import definition_of, dependants_of, tables_in
+from viewkeeper.warehouse.catalog import Catalog, Definition, families, free_name
+from viewkeeper.warehouse.kept_views import KeptViews
+from viewkeeper.warehouse.known_relations import refuse_summaries
+from viewkeeper.warehouse.self_maintained.automatic import REMOTE
+from viewkeeper.warehouse.self_maintained.choosing import storage_for
+from viewkeeper.warehouse.summaries.creating import refuse_properties
+from viewkeeper.warehouse.summaries.overview import Overview
+from viewkeeper.warehouse.view_properties import SQL, VIEWS
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An alteration, with what is needed to carry it out."""
+
+    alteration: Alteration
+    sql: str
+    """the new definition"""
+    new: Parsed
+    present: tuple[Definition, ...] = ()
+    """the view, or the tables of the family"""
+
+
+def plan_alteration(overview: Overview, sql: str) -> Plan:
+    """Find out what a definition would do; DefinitionError if it cannot be, naming the views in its way."""
+    create = read_create(sql)
+    if not create.creates:
+        raise DefinitionError("the view has no name", "write CREATE MATERIALIZED VIEW name AS SELECT ...")
+    name, catalog = name_in(create.sql), overview.catalog
+    refuse_summaries(create.sql, {one: view for one, view in catalog.items() if name not in (one, view.family)})
+    present = _present(catalog, name)
+    dependants = dependants_of(catalog, name) if present else ()
+    _refuse_circle(name, create.sql, dependants)
+    gone = {name, *dependants}
+    relations = {one: relation for one, relation in overview.relations.items() if one not in gone}
+    new = parse_definition(create.sql, relations)
+    _check(overview, new)
+    if not present:
+        free_name(catalog, name)
+        return Plan(Alteration(name, "create", ("there is no such view",)), create.sql, new)
+    found = _compared(overview, present, new)
+    if isinstance(found, Differences):
+        stale = _stale(overview, present[0], new) if found.none else ()
+        if found.none and not stale:
+            return Plan(Alteration(name, "keep"), create.sql, new, present)
+        reasons = (*found.query, *found.properties.values())
+        obstacles = found.query or stale or in_the_way(overview, present, new, found)
+        if not obstacles:
+            return Plan(Alteration(name, "alter", reasons), create.sql, new, present)
+        reasons = tuple(dict.fromkeys((*reasons, *obstacles)))
+    else:
+        reasons = (found,)
+    _refuse_unfit(name, new, relations, [(one, _sql_of(catalog, one)) for one in dependants])
+    return Plan(Alteration(name, "reload", reasons, dependants), create.sql, new, present)
+
+
+def _present(catalog: Catalog, name: str) -> tuple[Definition, ...]:
+    if members := families(catalog).get(name):
+        return members
+    view = catalog.get(name)
+    if view is None:
+        return ()
+    if view.family is not None:
+        raise UsageError(
+            f"{name} is one of the tables of {view.family}, and is defined with it",
+            f"change the definition of {view.family}; or drop {name}, and create it by itself",
+        )
+    if definition_of(view) is None:
+        raise UsageError(
+            f"view {name} was loaded by a commit of its own, and has no definition that could be changed",
+            "drop it first, or choose another name",
+        )
+    return (view,)
+
+
+def _sql_of(catalog: Catalog, name: str) -> str:
+    sql = definition_of(families(catalog)[name][0] if name in families(catalog) else catalog[name])
+    assert sql is not None
+    return sql
+
+
+def _refuse_circle(name: str, sql: str, dependants: tuple[str, ...]) -> None:
+    named = tables_in(sql)
+    if name in named:
+        raise DefinitionError(f"{name} would read itself", "name the tables and the other views that it is made of")
+    if circle := sorted(named & set(dependants)):
+        raise DefinitionError(
+            f"{name} would read {circle[0]}, which reads {name}", "define one of the two over what the other is over"
+        )
+
+
+def _check(overview: Overview, new: Parsed) -> None:
+    """Refuse what creating the view would refuse, as far as that is known before anything is read."""
+    if isinstance(new, SummaryView | Family):
+        refuse_properties(new)
+    elif storage_for(new, overview.sources.definitions(), overview.rates).storage == REMOTE:
+        assert isinstance(new, View)
+        KeptViews(lambda: overview.catalog, overview.sources).how(new)
+
+
+def _compared(overview: Overview, present: tuple[Definition, ...], new: Parsed) -> Differences | str:
+    """What is different; or why that cannot be told, and the view must be made anew."""
+    sql = definition_of(present[0])
+    assert sql is not None
+    try:
+        return differences(parse_definition(sql, overview.relations, name=new.name), new)
+    except ViewkeeperError as error:
+        return f"its present definition no longer fits its sources: {error.detail}"
+
+
+def _stale(overview: Overview, present: Definition, new: Parsed) -> tuple[str, ...]:
+    """Why a join is to be made anew although its definition is the same."""
+    if SQL in present.properties and isinstance(new, View) and columns_changed(overview, present, new):
+        return ("the columns of what it reads have changed since it was loaded",)
+    return ()
+
+
+def _refuse_unfit(name: str, new: Parsed, relations: Mapping[str, Relation], dependants: list[tuple[str, str]]) -> None:
+    """DefinitionError if a view that reads this one cannot be over its new columns."""
+    known, unfit = {**relations, **_as_relation(new)}, {}
+    for dependant, sql in dependants:
+        try:
+            parsed = parse_definition(sql, known, name=dependant)
+        except ViewkeeperError as error:
+            unfit[dependant] = error.detail
+        else:
+            known |= _as_relation(parsed)
+    if unfit:
+        raise DefinitionError(
+            f"{', '.join(unfit)} cannot be over the new {name}: "
+            + "; ".join(f"{view}: {reason}" for view, reason in unfit.items()),
+            f"keep what {'they read' if len(unfit) > 1 else 'it reads'}, or change or drop "
+            f"{'those views' if len(unfit) > 1 else 'that view'} first",
+        )
+
+
+def _as_relation(parsed: Parsed) -> dict[str, Relation]:
+    """A view as others would read it; nobody reads a summary."""
+    if not isinstance(parsed, View | OuterJoinView):
+        return {}
+    key = key_of_view(parsed) if isinstance(parsed, View) else None
+    types = tuple(column.expression.type for column in parsed.output)
+    return {parsed.name: Relation(parsed.name, VIEWS, parsed.columns, types, tuple(key) if key else None)}

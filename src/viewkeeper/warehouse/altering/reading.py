@@ -1,0 +1,62 @@
+"""Who reads whom, by the text of the definitions: known also of a view that its sources no longer allow."""
+
+from collections.abc import Iterable, Sequence
+
+from sqlglot import exp
+
+from viewkeeper.sql.definition import read_definition
+from viewkeeper.sql.syntax import not_too_deep
+from viewkeeper.warehouse.catalog import Catalog, Definition
+from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
+from viewkeeper.warehouse.summaries.naming import SUMMARY
+from viewkeeper.warehouse.view_properties import SQL
+
+
+def definition_of(view: Definition) -> str | None:
+    """The text that a view, or a table of a family, was created by; None if it is not a view of its own."""
+    if view.hidden:
+        return None
+    if SELF_MAINTAINED in view.properties:
+        return str(view.properties[SELF_MAINTAINED]["sql"])
+    if SUMMARY in view.properties:
+        return str(view.properties[SUMMARY]["sql"])
+    return view.properties.get(SQL)
+
+
+def tables_in(sql: str) -> set[str]:
+    """The views that a definition names."""
+    with not_too_deep():
+        tables = read_definition(sql, None).query.find_all(exp.Table)
+        return {table.name.lower() for table in tables if not table.db}
+
+
+def dependants_of(catalog: Catalog, view: str) -> tuple[str, ...]:
+    """The views and summaries that read a view, or one that does, each behind those that it reads.
+
+    The summaries of a group are refreshed together: if one of them reads it, all of them are meant. Those of a family
+    are told by its name.
+    """
+    reads = {name: tables_in(sql) for name, one in catalog.items() if (sql := definition_of(one)) is not None}
+    affected = {view}
+    while True:
+        groups = {catalog[name].group for name, read in reads.items() if read & affected and _is_summary(catalog, name)}
+        more = {name for name, read in reads.items() if read & affected and not _is_summary(catalog, name)}
+        more |= {name for name in reads if _is_summary(catalog, name) and catalog[name].group in groups}
+        if more <= affected:
+            break
+        affected |= more
+    affected.discard(view)
+    ordered = _behind_what_they_read(sorted(affected, key=lambda name: catalog[name].created), reads)
+    return tuple(dict.fromkeys(catalog[name].family or name for name in ordered))
+
+
+def _is_summary(catalog: Catalog, name: str) -> bool:
+    return SUMMARY in catalog[name].properties
+
+
+def _behind_what_they_read(names: Sequence[str], reads: dict[str, set[str]]) -> Iterable[str]:
+    left = list(names)
+    while left:
+        free = next((name for name in left if not reads[name] & set(left) - {name}), left[0])
+        left.remove(free)
+        yield free

@@ -1,0 +1,159 @@
+"""A view made anew beside the old one, with those that read it, and swapped by one commit.
+
+    before       groups that others stay in are brought up past a halt; summaries that wait are refreshed
+    supposed     the old ones dropped; the new one created, then those that read it, each over what was just created
+    one commit   everything at once
+
+Until that commit readers see the old view, whatever process they are in; a failure on the way leaves it, and it is
+maintained as before. State numbers go on: those of a group that others stay in by one state in which nothing moves,
+those of a group in which everything is new from the last number on.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from viewkeeper.errors import UsageError, ViewkeeperError
+from viewkeeper.warehouse.altering.planning import Plan
+from viewkeeper.warehouse.altering.reading import definition_of
+from viewkeeper.warehouse.altering.supposed import SupposedWriter
+from viewkeeper.warehouse.catalog import Catalog, Definition, families
+from viewkeeper.warehouse.commit import Commit
+from viewkeeper.warehouse.halted import Halts
+from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
+from viewkeeper.warehouse.snapshot import Files
+from viewkeeper.warehouse.summaries.dropping import dropping
+from viewkeeper.warehouse.summaries.naming import SUMMARY
+from viewkeeper.warehouse.view_properties import SOURCES
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.keeper import Keeper
+
+ALTERED = "altered"
+"""in the figures of a commit: the views that it made anew"""
+
+
+def reload_as(keeper: "Keeper", plan: Plan) -> None:
+    """Carry out a reload."""
+    name, dependants = plan.alteration.view, plan.alteration.dependants
+    gone = [table for one in (name, *dependants) for table in _tables(keeper.writer.catalog, one)]
+    _prepare(keeper, gone)
+    before = dict(keeper.writer.catalog)
+    definitions = [(name, plan.sql), *((one, _sql_of(before, one)) for one in dependants)]
+    with _supposing(keeper, gone) as (world, writer):
+        with world.new_commit() as commit:
+            _drop(world, commit, gone)
+            _go_on(commit, gone)
+        for view, sql in definitions:
+            try:
+                world.create_view(sql)
+            except ViewkeeperError as error:
+                if view != name:
+                    # The user spoke of one view, and should know which one is in the way.
+                    error.detail = f"{view}, which reads {name}, cannot be made anew with it: {error.detail}"
+                raise
+        writer.come_true_as({ALTERED: [view for view, _ in definitions]})
+    _forget(keeper, before)
+
+
+def _tables(catalog: Catalog, name: str) -> tuple[Definition, ...]:
+    return families(catalog).get(name) or (catalog[name],)
+
+
+def _sql_of(catalog: Catalog, name: str) -> str:
+    sql = definition_of(_tables(catalog, name)[0])
+    assert sql is not None
+    return sql
+
+
+# --- before ---
+
+
+def _prepare(keeper: "Keeper", gone: list[Definition]) -> None:
+    halts, names = Halts(keeper.files.store).all(), {view.name for view in gone}
+    for view in gone:
+        if SUMMARY in view.properties:
+            _settle_lattice(keeper, view, names)
+        elif view.name in halts:
+            for source in view.properties.get(SOURCES, ()):
+                keeper.sources.refresh(source)
+            keeper.bring_others_up(view.name, view.group)
+
+
+def _settle_lattice(keeper: "Keeper", view: Definition, gone: set[str]) -> None:
+    """Others of a lattice stay: what waits for them is no part of what is about to happen."""
+    lattice = keeper.summaries.lattices().get(view.group)
+    if lattice is None or not set(lattice.visible) - gone:
+        return
+    if keeper.summaries.is_halted(lattice):
+        raise UsageError(
+            f"{', '.join(sorted(set(lattice.visible) - gone))}, which {view.name} is refreshed with, is halted",
+            f"run 'viewkeeper reload {view.name}' first: it ends the halt of all of them",
+        )
+    keeper.summaries.refresh(lattice)
+
+
+# --- beside the old one ---
+
+
+@contextmanager
+def _supposing(keeper: "Keeper", gone: list[Definition]) -> "Iterator[tuple[Keeper, SupposedWriter]]":
+    """A keeper of the same warehouse whose commits come true together, if they do."""
+    real, files = keeper.writer, keeper.files
+    with real.committing() as number:
+        last = max(real.last.groups[view.group].last for view in gone)
+        writer = SupposedWriter(real, number, last + 1)
+        world = type(keeper)(
+            Files(files.store, writer.log, writer.catalogs, writer.tables, files.spark),
+            writer,
+            lambda: Commit(writer, follow=world.summaries.follow),
+            keeper.sources,
+            keeper.engines,
+        )
+        world.loads = keeper.loads
+        world.views = replace(
+            world.views, homes={view.name: view.group for view in gone if SUMMARY not in view.properties}
+        )
+        try:
+            yield world, writer
+        finally:
+            world.files.kept_reads.close()
+
+
+def _drop(world: "Keeper", commit: Commit, gone: list[Definition]) -> None:
+    """Everything that is stored for the old views."""
+    names = {view.name for view in gone}
+    for group in dict.fromkeys(view.group for view in gone if SUMMARY in view.properties):
+        lattice = world.summaries.lattices().get(group)
+        if lattice is None:
+            raise UsageError(
+                f"the summaries of {group} no longer fit their sources, so what is stored for them is not known",
+                "drop them, and create them again",
+            )
+        dropping(lattice, [name for name in lattice.visible if name in names]).drop(world.summaries, commit)
+    for view in gone:
+        if SELF_MAINTAINED in view.properties:
+            for table in view.properties[SELF_MAINTAINED]["tables"]:
+                commit.drop(table)
+        elif SUMMARY not in view.properties:
+            commit.drop(view.name)
+
+
+def _go_on(commit: Commit, gone: list[Definition]) -> None:
+    """A number of its own for what is about to be new in a group that others stay in."""
+    inhabited = {view.group for view in commit.catalog.values()}
+    for group in dict.fromkeys(view.group for view in gone if view.group in inhabited):
+        commit.state(group, {})
+
+
+# --- afterwards ---
+
+
+def _forget(keeper: "Keeper", before: Catalog) -> None:
+    """What was known of tables that are not there any more."""
+    halts, after = Halts(keeper.files.store), keeper.writer.catalog
+    for name, view in before.items():
+        if name not in after or after[name].folder != view.folder:
+            halts.remove(view.folder)
+            keeper.self_maintained.forget(name)

@@ -1,0 +1,180 @@
+"""The joins of a warehouse: how each is maintained and in which group, and where a new one would go.
+
+group of a new view     the one that it asks for; else one that shares a source and is maintained alike; else a new one
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from viewkeeper.algorithms.registry import Transactions
+from viewkeeper.errors import DefinitionError, UnsupportedClause, ViewkeeperError
+from viewkeeper.mediator.choice import choose
+from viewkeeper.mediator.maintained import Maintenance
+from viewkeeper.sql.parse import parse_view
+from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.view import View
+from viewkeeper.warehouse.catalog import Catalog, Definition, find
+from viewkeeper.warehouse.columns import RESERVED
+from viewkeeper.warehouse.known_relations import relations_of
+from viewkeeper.warehouse.known_sources import KnownSources
+from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, self_maintained
+from viewkeeper.warehouse.view_properties import ALGORITHM, SOURCES, SQL, VIEWS
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A view that is maintained: how, and in which group."""
+
+    how: Maintenance
+    group: str
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The views that it is over; none if it is over sources."""
+        return tuple(name for name, one in self.how.view.relations.items() if one.source == VIEWS)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return () if self.reads else self.how.view.sources
+
+
+@dataclass
+class KeptViews:
+    """The joins that a catalog has, as it is whenever they are looked at."""
+
+    now: Callable[[], Catalog]
+    sources: KnownSources
+    unfit: Callable[[Definition, str], None] = lambda view, reason: None
+    """told of a view that its sources no longer allow"""
+    homes: Mapping[str, str] = field(default_factory=dict)
+    """the groups of views that are made anew: each stays in its own, if it can"""
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.now()
+
+    def relations(self) -> dict[str, Relation]:
+        """What a view can be over: the relations of the sources, and the views that are stored."""
+        return relations_of(self.catalog, self.sources.relations())
+
+    def all(self) -> dict[str, Kept]:
+        """Every view that was created over sources or other views, each behind those that it reads.
+
+        One that its sources no longer allow, because a column that it names is gone, is left out.
+        """
+        kept: dict[str, Kept] = {}
+        relations = self.relations()
+        for name, view in sorted(self.catalog.items(), key=lambda entry: entry[1].created):
+            if SQL in view.properties:
+                try:
+                    kept[name] = self.one(view, relations)
+                except ViewkeeperError as error:
+                    self.unfit(view, error.detail)
+        return kept
+
+    def one(self, view: Definition, relations: Mapping[str, Relation]) -> Kept:
+        """A view that is stored."""
+        parsed = parse_view(view.properties[SQL], relations, name=view.name)
+        sources = self._sources_of_group(view.group) if view.name.startswith(RESERVED) else ()
+        return Kept(self.how(parsed, view.properties.get(ALGORITHM), sources), view.group)
+
+    def _sources_of_group(self, group: str) -> tuple[str, ...]:
+        """Feeds and copies are over one source each; a transaction may span those of all of them."""
+        views = [view for view in self.catalog.values() if view.group == group]
+        return tuple(dict.fromkeys(source for view in views for source in view.properties.get(SOURCES, ())))
+
+    # --- how ---
+
+    def how(self, view: View, before: str | None = None, together_with: Sequence[str] = ()) -> Maintenance:
+        """How a view is maintained, or would be; `before` is the algorithm that has maintained it."""
+        if VIEWS in view.sources:
+            return self._over_views(view)
+        spanning = len(self.spanning(tuple(dict.fromkeys([*view.sources, *together_with])))) > 1
+        return choose(view, Transactions.GLOBAL if spanning else Transactions.LOCAL, before=before)
+
+    def spanning(self, sources: Sequence[str]) -> list[str]:
+        """Those of these sources whose transactions may be parts of global ones."""
+        return [name for name in sources if self.sources.definition(name).global_transactions]
+
+    def _over_views(self, view: View) -> Maintenance:
+        if len(view.sources) > 1:
+            tables = [name for name, relation in view.relations.items() if relation.source != VIEWS]
+            raise UnsupportedClause(
+                f"{view.name} reads views and tables of sources at once",
+                f"make a view of {', '.join(tables)} first, and join the views",
+            )
+        for name in ("consistency", "algorithm", "group", "nested_depth"):
+            if name in dict(view.properties):
+                raise UnsupportedClause(
+                    f"{view.name} follows the views that it reads, so the property {name} does not apply to it",
+                    "leave it out, or set it at those",
+                )
+        for name in view.relations:
+            properties = self.catalog[name].properties
+            if SQL not in properties and SELF_MAINTAINED not in properties:
+                raise UnsupportedClause(
+                    f"{name} is maintained by commits of its own, and only a summary can follow those",
+                    "aggregate it: SELECT ... GROUP BY ...; or keep the join of the views outside",
+                )
+        return Maintenance(view, "batched-sweep")
+
+    # --- where ---
+
+    def group_for(self, view: View, how: Maintenance) -> str:
+        """The group of a new view."""
+        if VIEWS in view.sources:
+            return self._group_of_views(view)
+        asked = dict(view.properties).get("group")
+        if asked is not None:
+            self._check_group(asked, view, how)
+            return asked
+        kept = self.all()
+        self_maintaining = {one.group for one in self_maintained(self.catalog).values()}
+        if view.name in self.homes:
+            home = self.homes[view.name]
+            others = {one.how.algorithm for one in kept.values() if one.group == home}
+            if home not in self_maintaining and others <= {how.algorithm}:
+                return home
+            return self.free_group(view.name)
+        alike = {
+            one.group
+            for one in kept.values()
+            if (one.how.algorithm, one.how.options) == (how.algorithm, how.options)
+            and set(one.sources) & set(view.sources)
+            and "group" not in dict(one.how.view.properties)
+            and one.group not in self_maintaining
+        }
+        # Two groups have two vectors, and stay two: a view that would connect them has a group of its own.
+        return alike.pop() if len(alike) == 1 else self.free_group(view.name)
+
+    def _group_of_views(self, view: View) -> str:
+        groups = {find(self.catalog, name).group for name in view.relations}
+        if len(groups) > 1:
+            raise UnsupportedClause(
+                f"the views that {view.name} reads are in the groups {', '.join(sorted(groups))}, with states of "
+                "their own",
+                "create them with the same TBLPROPERTIES('group' = ...)",
+            )
+        return groups.pop()
+
+    def _check_group(self, asked: str, view: View, how: Maintenance) -> None:
+        if any(one.group == asked for one in self_maintained(self.catalog).values()):
+            raise DefinitionError(
+                f"the views of group {asked} are maintained by what is stored for them, and {view.name} is not",
+                "give it a group of its own, or the same storage",
+            )
+        others = {one.how.algorithm for one in self.all().values() if one.group == asked}
+        if others - {how.algorithm}:
+            raise DefinitionError(
+                f"the views of group {asked} are maintained by {', '.join(others)}, and {view.name} by {how.algorithm}",
+                "give it a group of its own, or the same algorithm",
+            )
+
+    def free_group(self, name: str) -> str:
+        """A group for a view alone: called as it is, and with a number if views that it left behind have that."""
+        taken = {view.group for view in self.catalog.values()}
+        free, number = name, 1
+        while free in taken:
+            number += 1
+            free = f"{name} {number}"
+        return free
