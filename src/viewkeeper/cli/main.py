@@ -22,7 +22,7 @@ CLOSED_PIPE = 141
 TRACEBACK = "VIEWKEEPER_TRACEBACK"
 
 SECTIONS = {
-    "Start": ("demo",),
+    "Start": ("init", "plan", "apply", "demo"),
     "Sources": ("add-source", "sources", "doctor", "remove-source"),
     "Views": ("create-view", "cube", "drop-view", "reload", "explain", "lattice"),
     "Keep fresh": ("run", "catch-up", "propagate", "refresh", "status", "audit", "bench"),

@@ -1,6 +1,8 @@
 """What the verbs of the warehouse share: the option that names it, and how it is opened."""
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -20,7 +22,7 @@ MANY_ROWS = 1_000_000
 
 
 def warehouse_option(verb: Verb) -> Verb:
-    """`-w PATH`, else the environment variable, else the current folder."""
+    """`-w PATH`, else the environment variable, else what the project says, else the current folder."""
     return click.option(
         "-w",
         "--warehouse",
@@ -28,10 +30,42 @@ def warehouse_option(verb: Verb) -> Verb:
         metavar="PATH",
         envvar=VARIABLE,
         show_envvar=True,
-        default=".",
-        show_default="the current folder",
+        default=_default_warehouse,
+        show_default="what viewkeeper.yml of this folder or one above says, else this folder",
         shell_complete=complete_folders,
         help="The folder of the warehouse.",
+    )(verb)
+
+
+def _default_warehouse() -> str:
+    """The warehouse of the project that the current folder is in; else that folder, as also if it is a warehouse."""
+    from viewkeeper.errors import ViewkeeperError
+    from viewkeeper.project.finding import find_project_file, warehouse_of
+
+    file = find_project_file()
+    if file is None or (file.parent != Path.cwd() and Path("_viewkeeper").is_dir()):
+        return "."
+    try:
+        return str(warehouse_of(file, os.environ))
+    except ViewkeeperError:
+        context = click.get_current_context(silent=True)
+        if context is not None and context.resilient_parsing:
+            # A shell that completes a word is not the one to be told.
+            return "."
+        raise
+
+
+def project_option(verb: Verb) -> Verb:
+    """`-p PATH`, else the current folder or one above it."""
+    return click.option(
+        "-p",
+        "--project",
+        "path",
+        metavar="PATH",
+        default=".",
+        show_default="this folder, or one above it",
+        shell_complete=complete_folders,
+        help="The folder with viewkeeper.yml, or that file.",
     )(verb)
 
 
@@ -68,7 +102,10 @@ def refuse_nothing_to_maintain(warehouse: "Warehouse") -> None:
 
     views = [view for view in warehouse.status().views if view.algorithm is not None]
     if not views:
-        raise UsageError("there are no views over sources", "viewkeeper add-source, then viewkeeper create-view")
+        raise UsageError(
+            "there are no views over sources",
+            "viewkeeper add-source, then viewkeeper create-view; or viewkeeper apply, in the folder of a project",
+        )
     if all(view.halted for view in views):
         raise UsageError("every view is halted", "viewkeeper status says why; viewkeeper reload VIEW makes one anew")
 
@@ -86,7 +123,10 @@ def _open(path: str, quiet: bool, *, brief: bool = True, **how: Any) -> "Warehou
     except NotAWarehouse as error:
         if how.get("create"):
             raise
-        raise NotAWarehouse(error.detail, f"name the folder of one with -w, or in {VARIABLE}") from error
+        from viewkeeper.project.finding import find_project_file
+
+        apply = "'viewkeeper apply' makes that of the project; or " if find_project_file() else ""
+        raise NotAWarehouse(error.detail, f"{apply}name the folder of one with -w, or in {VARIABLE}") from error
     if not how.get("read_only"):
         writing_to(warehouse.path)
     return warehouse

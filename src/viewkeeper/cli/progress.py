@@ -38,6 +38,16 @@ def _draw() -> None:
 
 
 @contextmanager
+def passing(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """The same if there is a terminal; else what is said is not shown."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    with passing_line() as say:
+        yield say
+
+
+@contextmanager
 def announced(what: str, *, quiet: bool) -> Iterator[None]:
     """Says what takes a while; in a terminal the line goes away when it is done."""
     if quiet:
