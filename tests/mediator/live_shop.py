@@ -46,7 +46,7 @@ class MemoryStore:
         self._attempts = 0
         self._lock = threading.Lock()
 
-    def commit(self, group: str, changes: Sequence[GroupChange]) -> None:
+    def commit(self, group: str, changes: Sequence[GroupChange], figures: Callable[[], object]) -> None:
         with self._lock:
             self._attempts += 1
             if self.fails(self._attempts):

@@ -1,7 +1,7 @@
 """When everything that was committed is there: also while others write on, and not a moment before."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -42,9 +42,9 @@ def test_it_does_not_return_before_the_commit() -> None:
     class Slow(MemoryStore):
         may = threading.Event()
 
-        def commit(self, group: str, changes: Sequence[GroupChange]) -> None:
+        def commit(self, group: str, changes: Sequence[GroupChange], figures: Callable[[], object]) -> None:
             assert self.may.wait(20)
-            super().commit(group, changes)
+            super().commit(group, changes, figures)
 
     shop = Shop()
     plan = shop.group("g", {"a": (WITHIN, "batched-sweep")})

@@ -29,14 +29,14 @@ def kill_at(store: MemoryStore, random: Random) -> None:
     behind = random.random() < 0.5
     real = MemoryStore.commit.__get__(store)
 
-    def commit(group: str, changes: object) -> None:
+    def commit(group: str, changes: object, figures: object) -> None:
         nonlocal left
         left -= 1
         if left == 0 and behind:
-            real(group, changes)
+            real(group, changes, figures)
         if left <= 0:
             raise StorageFailure("killed")
-        real(group, changes)
+        real(group, changes, figures)
 
     store.commit = commit  # type: ignore[method-assign]
 

@@ -220,7 +220,7 @@ def test_what_is_not_stored_is_not_in_the_history() -> None:
 
 def test_an_unforeseen_error_ends_the_group_and_says_why() -> None:
     class Broken(MemoryStore):
-        def commit(self, group: str, changes: Sequence[GroupChange]) -> None:
+        def commit(self, group: str, changes: Sequence[GroupChange], figures: Callable[[], object]) -> None:
             raise KeyError("a bug")
 
     shop = Shop()
@@ -236,10 +236,10 @@ def test_a_group_that_failed_does_not_hold_up_the_others() -> None:
     store = shop.start(*plans)
     real = store.commit
 
-    def commit(group: str, changes: Sequence[GroupChange]) -> None:
+    def commit(group: str, changes: Sequence[GroupChange], figures: Callable[[], object]) -> None:
         if group == "bad":
             raise StorageFailure("no space for this one")
-        real(group, changes)
+        real(group, changes, figures)
 
     store.commit = commit  # type: ignore[method-assign]
     shop.shop.batch = 10

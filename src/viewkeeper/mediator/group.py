@@ -42,8 +42,8 @@ ADVANCE_EVERY = 60.0
 class Store(Protocol):
     """Where states go."""
 
-    def commit(self, group: str, changes: Sequence[GroupChange]) -> None:
-        """Make new states of a group durable, all of them or none."""
+    def commit(self, group: str, changes: Sequence[GroupChange], figures: Callable[[], Mapping[str, Any]]) -> None:
+        """Make new states of a group durable, all of them or none; `figures`, asked at the end, go with them."""
         ...
 
     def advance(self, group: str, vector: Vector) -> None:
@@ -123,6 +123,10 @@ class Group:
         self.went_over: dict[str, str] = {}
         self.states = 0
         self.commits = 0
+        self._since: dict[Place, float] = {}
+        """when each transaction that is in progress was delivered"""
+        self._refresh_seconds: float | None = None
+        self._queries_told = 0
         self._store = store
         self._recorder = recorder
         self._make_zset = make_zset
@@ -259,6 +263,11 @@ class Group:
             sum(one.rows_received for one in traffic),
             self.failure.detail if self.failure else None,
             dict(self.went_over),
+            {
+                source: channel.subscription.waiting + len(self._in_progress_of[source])
+                for source, channel in tuple(self.channels.items())
+            },
+            self._refresh_seconds,
         )
 
     def close(self) -> None:
@@ -276,6 +285,7 @@ class Group:
         if not self._concerns(event):
             return
         self._in_progress[event.source, event.position] = event
+        self._since[event.source, event.position] = monotonic()
         self._in_progress_of[event.source].append(event.position)
         traffic = self.channels[event.source].traffic
         traffic.transactions += 1
@@ -433,7 +443,8 @@ class Group:
         size = self._states_per_commit or len(changes)
         for first in range(0, len(changes), size):
             part = changes[first : first + size]
-            self._store.commit(self.name, part)
+            self._store.commit(self.name, part, partial(self._figures, part))
+            self._refresh_seconds = self._seconds_of(part)
             if self._recorder is not None:
                 self._recorder.installed(self.name, part)
             self.commits += 1
@@ -456,8 +467,26 @@ class Group:
                 del held[view]
         return True
 
+    def _seconds_of(self, changes: Sequence[GroupChange]) -> float:
+        """Since the first transaction of these was delivered."""
+        now = monotonic()
+        places = [(one.source, one.position) for change in changes for one in change.transactions]
+        return now - min((self._since.get(place, now) for place in places), default=now)
+
+    def _figures(self, changes: Sequence[GroupChange]) -> dict[str, Any]:
+        """What a commit is told to remember of how it came about."""
+        queries = sum(channel.traffic.queries for channel in self.channels.values())
+        since_last, self._queries_told = queries - self._queries_told, queries
+        return {
+            "transactions": sum(len(change.transactions) for change in changes),
+            "states": len(changes),
+            "queries": since_last,
+            "seconds": round(self._seconds_of(changes), 4),
+        }
+
     def _done(self, place: Place) -> None:
         del self._in_progress[place]
+        self._since.pop(place, None)
         source, position = place
         # Almost always the oldest: a source's transactions become part of states in their order.
         self._in_progress_of[source].remove(position)

@@ -1,6 +1,6 @@
 """Where the mediator's states go: commits, and the stored views read back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.adaptive import Engines
@@ -10,6 +10,7 @@ from viewkeeper.warehouse.catalog import find
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.computed_rows import small_computed
 from viewkeeper.warehouse.halted import Halts
+from viewkeeper.warehouse.record import REFRESHES
 from viewkeeper.warehouse.small_reads import small_rows
 from viewkeeper.warehouse.snapshot import Files, Snapshot
 
@@ -35,8 +36,9 @@ class StoredStates:
         self._summaries = summaries
         self._self_maintained = self_maintained
 
-    def commit(self, group: str, changes: Sequence[GroupChange]) -> None:
+    def commit(self, group: str, changes: Sequence[GroupChange], figures: Callable[[], Mapping[str, Any]]) -> None:
         with self._commit() as commit:
+            commit.measured(lambda: {REFRESHES: {group: dict(figures())}})
             before, not_stored = self._files.log.last(), self._self_maintained.unstored(group)
             stored = [
                 (
