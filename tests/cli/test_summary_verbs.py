@@ -98,7 +98,7 @@ def section(told: str, heading: str) -> list[str]:
 
 
 def test_explain_a_summary(lake: Path) -> None:
-    told = output("explain", "sic_sales", "-w", lake)
+    told = output("explain", "sic_sales", "-w", lake, "--full")
     assert told.splitlines()[:3] == [
         "sic_sales: a summary of retail.pos, retail.items",
         "kept      by summary-delta, strong consistency; refresh: continuous",
@@ -134,7 +134,7 @@ def test_explain_a_summary(lake: Path) -> None:
 
 
 def test_explain_what_is_not_relied_upon(lake: Path) -> None:
-    place = section(output("explain", "sr_sales", "-w", lake), "In the lattice")
+    place = section(output("explain", "sr_sales", "-w", lake, "--full"), "In the lattice")
     assert place[-1] == "above  sic_sales  ⋈ stores     not relied upon: only if every fact has its row in items"
     assert place[2].split() == ["above", "scd_sales", "with", "region", "chosen"]
 
@@ -166,7 +166,7 @@ def test_explain_as_json(lake: Path) -> None:
 
 
 def test_explain_a_deferred_summary(lake: Path) -> None:
-    told = output("explain", "later", "-w", lake)
+    told = output("explain", "later", "-w", lake, "--full")
     assert "refresh: manual" in told
     refreshes = section(told, "With all tables")
     assert "  waiting       0 changes, and 1 row of summary-deltas" in refreshes
@@ -184,7 +184,7 @@ def test_explain_a_family(lake: Path) -> None:
 
 
 def test_explain_a_join(lake: Path) -> None:
-    told = output("explain", "joined", "-w", lake)
+    told = output("explain", "joined", "-w", lake, "--full")
     assert told.splitlines()[:2] == [
         "joined: a join of retail.pos, retail.stores",
         "kept      by batched-sweep, complete consistency; refresh: continuous",
@@ -197,7 +197,7 @@ def test_explain_a_join(lake: Path) -> None:
 def test_explain_what_is_not_there_yet(lake: Path) -> None:
     before = sorted(os.listdir(lake / "_viewkeeper" / "commits"))
     definition = "CREATE MATERIALIZED VIEW x AS SELECT storeID, AVG(qty) AS mean FROM retail.pos GROUP BY storeID"
-    told = output("explain", definition, "-w", lake)
+    told = output("explain", definition, "-w", lake, "--full")
     assert told.startswith("x: a summary of retail.pos; not created yet\n")
     assert "group     retail.pos summaries" in told
     assert section(told, "Computed when it is read")[2].startswith("mean    CAST(`_vk_sum_")

@@ -17,28 +17,45 @@ KINDS = {
     "self-maintained": "a self-maintained view",
     "summary": "a summary",
     "family": "a family of summaries",
-    "hidden": "a hidden table, kept for the sake of summaries",
+    "hidden": "a hidden table, kept for the sake of other views",
     "loaded": "loaded by commits of its own, and maintained by nothing else",
+}
+_MORE = {
+    "join": "the order of the joins",
+    "self-maintained": "what is stored, and what is looked up there",
+    "summary": "what is stored, its place in the lattice, the SQL, the last refresh",
+    "family": "the last refresh",
+    "hidden": "what is stored, and the SQL",
 }
 
 
-def show_explanation(found: "Explanation") -> None:
-    """All of it; of a family an overview of its tables."""
+def show_explanation(found: "Explanation", *, full: bool) -> None:
+    """A screen in words, and of a family its tables; in full also what is stored, each join, the statements."""
+    from viewkeeper.cli.explained_words import show_words
+
     _show_head(found)
+    show_words(found.in_words, found.kind)
+    if found.kind == "family":
+        _show_family(found.tables)
+    if full:
+        _show_details(found)
+    elif any(sweep.steps for sweep in found.sweeps) or found.tables or found.self_maintained:
+        click.echo(f"\n--full shows more: {_MORE[found.kind]}")
+    if found.kind == "family" and found.created:
+        click.echo(f"\nviewkeeper explain {found.tables[0].table} says more of that table, and so for each")
+
+
+def _show_details(found: "Explanation") -> None:
     if found.self_maintained is not None:
         from viewkeeper.cli.explained_self_maintained import show_self_maintained
 
         show_self_maintained(found.self_maintained)
     _show_sweeps(found.sweeps)
-    if found.kind == "family":
-        _show_family(found.tables)
-    elif found.tables:
+    if found.kind != "family" and found.tables:
         _show_table(found.tables[0])
     if found.lattice is not None:
         _show_refreshes(found.lattice)
-    if found.kind == "family" and found.created:
-        click.echo(f"\nviewkeeper explain {found.tables[0].table} says more of that table, and so for each")
-    elif found.kind != "family" and found.tables:
+    if found.kind != "family" and found.tables:
         _show_statements(found.tables[0])
 
 
@@ -47,7 +64,7 @@ def _show_head(found: "Explanation") -> None:
     click.echo(f"{found.view}: {KINDS[found.kind]}{of}" + ("" if found.created else "; not created yet"))
     if found.level is not None:
         click.echo(f"kept      by {found.algorithm}, {found.level} consistency; refresh: {found.refresh}")
-    if found.storage is not None:
+    if found.storage is not None and (found.self_maintained or found.storage_asked or found.sources):
         asked = "no source is asked" if found.self_maintained is not None else _asked(found)
         click.echo(f"storage   {found.storage}, {asked}: {'; '.join(found.storage_reasons)}")
     if found.created:

@@ -7,6 +7,7 @@ from viewkeeper.sql.view import View
 from viewkeeper.storage.join_tree import Columns, JoinTree, Leaf
 from viewkeeper.storage.tables import Structure
 from viewkeeper.warehouse.catalog import Definition
+from viewkeeper.warehouse.explaining.storing import storing_join
 from viewkeeper.warehouse.kept_reads import KEPT_FROM
 from viewkeeper.warehouse.self_maintained.automatic import Decision
 from viewkeeper.warehouse.self_maintained.choosing import PROPERTY, storage_for
@@ -61,6 +62,7 @@ def _explained(
     state: int | None,
     halted: str | None,
 ) -> Explanation:
+    stored = _self_maintained(overview, kept)
     return Explanation(
         kept.name,
         KIND,
@@ -78,12 +80,13 @@ def _explained(
         storage_asked=dict(kept.view.properties).get(PROPERTY),
         storage=kept.storage_name,
         storage_reasons=reasons,
-        self_maintained=_self_maintained(overview, kept),
+        self_maintained=stored,
+        in_words=storing_join(overview, kept, stored, created=state is not None, halted=halted),
     )
 
 
 def _self_maintained(overview: Overview, kept: KeptView) -> SelfMaintained:
-    words = _Words(kept)
+    words = HeldInWords(kept)
     structures = tuple(
         StoredStructure(
             table, words.holds(structure), structure.columns, overview.rows(table), overview.bytes(table), structure.by
@@ -101,7 +104,7 @@ def _self_maintained(overview: Overview, kept: KeptView) -> SelfMaintained:
     )
 
 
-class _Words:
+class HeldInWords:
     """What the structures of one view hold, in plain words."""
 
     def __init__(self, kept: KeptView) -> None:

@@ -27,30 +27,43 @@ def sweeps(how: Maintenance) -> tuple[Sweep, ...]:
     if parts is None:
         plan = JoinPlan(how.view)
         return tuple(Sweep(_called(start, how.view), _steps(plan, start)) for start in how.view.operands)
-    joined = {
-        local.name: " ⋈ ".join(operand.relation.name for operand in local.operands)
-        for locals_ in parts.local_views.values()
-        for local in locals_
-    }
+    local_views = {local.name: local for views in parts.local_views.values() for local in views}
     over = JoinPlan(parts.assembly)
     found = []
     for whole in parts.assembly.operands:
-        local = next(one for one in parts.local_views[whole.source] if one.name == whole.alias)
-        inside, outside = JoinPlan(local), _steps(over, whole, joined)
-        found += [Sweep(_called(start, local), (*_steps(inside, start), *outside)) for start in local.operands]
+        local = local_views[whole.alias]
+        inside, outside = JoinPlan(local), _steps(over, whole, local_views)
+        for start in local.operands:
+            within = _steps(inside, start)
+            found.append(Sweep(_called(start, local), (*within, *outside), len(within)))
     return tuple(found)
 
 
-def _steps(plan: JoinPlan, start: Operand, joined: Mapping[str, str] | None = None) -> tuple[Step, ...]:
-    """The joins outwards from an operand; `joined` has what local views are made of, by their alias."""
-    return tuple(
-        Step(
-            (joined or {}).get(hop.operand.alias) or _called(hop.operand, plan.view),
-            hop.operand.source,
-            (*(f"{left} = {right}" for left, right in hop.on), *(readable(condition) for condition in hop.where)),
+def _steps(plan: JoinPlan, start: Operand, local_views: Mapping[str, View] | None = None) -> tuple[Step, ...]:
+    """The joins outwards from an operand; `local_views` are those that operands stand for, by alias."""
+    locals_ = local_views or {}
+    # In words, columns are those of the relations, and not of the local views that carry them.
+    own = {
+        f"{alias}.{output.name}": output.expression.is_column or output.name
+        for alias, local in locals_.items()
+        for output in local.output
+    }
+    steps = []
+    for hop in plan.path(frozenset({start.index})):
+        on = [(own.get(left, left), own.get(right, right)) for left, right in hop.on]
+        local = locals_.get(hop.operand.alias)
+        operands = local.operands if local is not None else (hop.operand,)
+        by, key = tuple(right for _, right in on), operands[0].key
+        steps.append(
+            Step(
+                " ⋈ ".join(_called(one, local if local is not None else plan.view) for one in operands),
+                hop.operand.source,
+                (*(f"{left} = {right}" for left, right in on), *(readable(one) for one in hop.where)),
+                by,
+                len(operands) == 1 and key is not None and set(by) >= set(key),
+            )
         )
-        for hop in plan.path(frozenset({start.index}))
-    )
+    return tuple(steps)
 
 
 def _called(operand: Operand, view: View) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 
 from viewkeeper.mediator.choice import promised
+from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.parse_summary import parse_definition
@@ -17,7 +18,12 @@ from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
 from viewkeeper.summary.plan import CHANGES
 from viewkeeper.warehouse.catalog import Definition, families, find, free_name
+from viewkeeper.warehouse.explaining.asking import asking_join
+from viewkeeper.warehouse.explaining.explanation import InWords, Measured
+from viewkeeper.warehouse.explaining.others import LOADED, hidden_table, measured_in, over_views
+from viewkeeper.warehouse.explaining.summing import summing
 from viewkeeper.warehouse.known_sources import KnownSources
+from viewkeeper.warehouse.running import RunningFile
 from viewkeeper.warehouse.self_maintained.automatic import REMOTE
 from viewkeeper.warehouse.self_maintained.choosing import PROPERTY, REASONS, storage_for
 from viewkeeper.warehouse.self_maintained.explained import explain_stored, explain_supposed
@@ -27,7 +33,7 @@ from viewkeeper.warehouse.summaries.decision import TOO_FEW, WORTH_RECOMPUTING, 
 from viewkeeper.warehouse.summaries.explained_join import maintenance, sweeps
 from viewkeeper.warehouse.summaries.explained_query import QueryExplanation, explain_query
 from viewkeeper.warehouse.summaries.explained_table import LatticeExplained
-from viewkeeper.warehouse.summaries.explanation import Explanation, LatticeFacts
+from viewkeeper.warehouse.summaries.explanation import Explanation, LatticeFacts, Sweep
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.summaries.overview import Overview
@@ -53,36 +59,58 @@ def explain(snapshot: Snapshot, sources: KnownSources, text: str) -> Explanation
         return _stored_tables(overview, text, [text])
     if SELF_MAINTAINED in definition.properties:
         return explain_stored(overview, definition)
-    return _stored_join(overview, definition)
+    measured = measured_in(RunningFile(snapshot.files.store).read(), definition.group)
+    return _stored_join(overview, definition, measured)
 
 
 # --- joins ---
 
 
-def _stored_join(overview: Overview, stored: Definition) -> Explanation:
+def _stored_join(overview: Overview, stored: Definition, measured: Measured | None) -> Explanation:
     told, group = stored.properties, overview.record.groups[stored.group]
     halt = overview.halts.get(stored.name)
+    reason = halt.reason if halt is not None else None
+    hidden = hidden_table(overview, stored)
     maintained = SQL in told
     view = parse_view(told[SQL], overview.relations, name=stored.name) if maintained else None
+    how = maintenance(view, overview.sources, told.get(ALGORITHM)) if view is not None else None
+    ways = sweeps(how) if how is not None else ()
+    words = hidden or LOADED
+    if how is not None and hidden is None:
+        words = _words_of_join(overview, how, ways, overview.rows(stored.name), reason, measured)
     return Explanation(
         stored.name,
-        "join" if maintained else "loaded",
+        "hidden" if hidden is not None else "join" if maintained else "loaded",
         True,
         told.get(SQL),
         stored.group,
         told.get(ALGORITHM),
         told.get(LEVEL),
-        "continuous" if maintained else "by commits of its own",
+        "continuous" if maintained or hidden is not None else "by commits of its own",
         tuple(told.get(SOURCES, ())),
         tuple(view.relations) if view is not None else (),
         overview.rows(stored.name),
         group.last,
-        halt.reason if halt is not None else None,
-        sweeps(maintenance(view, overview.sources, told.get(ALGORITHM))) if view is not None else (),
+        reason,
+        ways,
         storage_asked=told.get(PROPERTY),
-        storage=REMOTE if maintained else None,
-        storage_reasons=_why_remote(stored) if maintained else (),
+        storage=REMOTE if maintained and hidden is None else None,
+        storage_reasons=_why_remote(stored) if maintained and hidden is None else (),
+        in_words=words,
     )
+
+
+def _words_of_join(
+    overview: Overview,
+    how: Maintenance,
+    ways: tuple[Sweep, ...],
+    rows: int | None,
+    halted: str | None = None,
+    measured: Measured | None = None,
+) -> InWords:
+    if VIEWS in how.view.sources:
+        return over_views(overview, how.view, ways, halted, rows)
+    return asking_join(overview, how, ways, rows=rows, halted=halted, measured=measured)
 
 
 def _why_remote(stored: Definition) -> tuple[str, ...]:
@@ -101,6 +129,7 @@ def _supposed(overview: Overview, sql: str) -> Explanation:
         return explain_supposed(overview, parsed, decision)
     assert isinstance(parsed, View)
     how = maintenance(parsed, overview.sources, None)
+    ways = sweeps(how)
     return Explanation(
         parsed.name,
         "join",
@@ -115,10 +144,11 @@ def _supposed(overview: Overview, sql: str) -> Explanation:
         None,
         None,
         None,
-        sweeps(how),
+        ways,
         storage_asked=dict(parsed.properties).get(PROPERTY),
         storage=REMOTE,
         storage_reasons=decision.reasons,
+        in_words=_words_of_join(overview, how, ways, None),
     )
 
 
@@ -157,6 +187,7 @@ def _tables(
     dimensions = {d.relation.name: d.relation for table in tables for d in lattice.nodes[table.table].dimensions}
     relations = {lattice.fact.name: lattice.fact, **dimensions}
     group = overview.record.groups.get(lattice.name)
+    facts = _facts(explained)
     return Explanation(
         view,
         kind,
@@ -171,8 +202,9 @@ def _tables(
         sum(table.rows or 0 for table in tables) if created else None,
         group.last if created and group is not None else None,
         halted,
-        lattice=_facts(explained),
+        lattice=facts,
         tables=tables,
+        in_words=summing(view, explained, facts, tables, halted),
     )
 
 

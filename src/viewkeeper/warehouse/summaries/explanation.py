@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from viewkeeper.warehouse.explaining.explanation import InWords
 from viewkeeper.warehouse.self_maintained.explanation import SelfMaintained
 from viewkeeper.warehouse.summaries.overview import Told
 from viewkeeper.warehouse.summaries.ways import Way
@@ -17,6 +18,10 @@ class Step:
     source: str
     """who is asked; empty if it is a view of the warehouse"""
     conditions: tuple[str, ...]
+    by: tuple[str, ...] = ()
+    """the columns by which it is looked up; none if all of it is read"""
+    at_most_one: bool = False
+    """whether these have its key, so that a row meets at most one of it"""
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,8 @@ class Sweep:
 
     start: str
     steps: tuple[Step, ...]
+    inside: int = 0
+    """how many of the steps, the first ones, are at its own source, and joined there"""
 
 
 @dataclass(frozen=True)
@@ -169,3 +176,5 @@ class Explanation:
     storage_reasons: tuple[str, ...] = ()
     """why so"""
     self_maintained: SelfMaintained | None = None
+    in_words: InWords = field(default_factory=InWords)
+    """how it is kept, why so, what a change costs, and what could be changed"""

@@ -1,0 +1,249 @@
+"""A join whose sources are asked, in words: what its algorithm does, what each relation costs, and what decided so."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from viewkeeper.algebra.adaptive import MOST_ROWS
+from viewkeeper.algebra.joins import JoinPlan
+from viewkeeper.algorithms.registry import Transactions
+from viewkeeper.errors import ExpressionError
+from viewkeeper.levels import Level
+from viewkeeper.mediator.choice import CHEAPEST, promised
+from viewkeeper.mediator.maintained import Maintenance
+from viewkeeper.sql.outer_join import OuterJoinView
+from viewkeeper.sql.summary_view import readable
+from viewkeeper.sql.view import Operand, View
+from viewkeeper.warehouse.explaining.advice import advice_for
+from viewkeeper.warehouse.explaining.algorithm_words import COMPUTES, MEANS, questions
+from viewkeeper.warehouse.explaining.explanation import InWords, Measured, RelationCost
+from viewkeeper.warehouse.explaining.situations import AskingJoin, JoinedRelation
+from viewkeeper.warehouse.explaining.sizes import known_sizes, stored_joins
+from viewkeeper.warehouse.self_maintained.automatic import JoinFacts, RelationFacts, decide
+from viewkeeper.warehouse.self_maintained.facts import facts_of
+from viewkeeper.warehouse.summaries.explanation import Step, Sweep
+from viewkeeper.warehouse.summaries.overview import Overview
+
+ON_DRIVER = f"on the driver, up to {MOST_ROWS:,} rows"
+UNKNOWN = "unknown yet"
+
+
+def asking_join(
+    overview: Overview,
+    how: Maintenance,
+    sweeps: Sequence[Sweep],
+    *,
+    rows: int | None,
+    halted: str | None = None,
+    measured: Measured | None = None,
+) -> InWords:
+    """`rows` are those of the view, if it is there."""
+    view = how.view
+    sizes = known_sizes(overview)
+    facts = replace(facts_of(view, overview.sources.definitions(), overview.rates), algorithm=None)
+    facts = with_known_sizes(facts, sizes, rows)
+    situation = AskingJoin(
+        view.name,
+        joined_relations(overview, view, facts),
+        how.algorithm,
+        promised(how),
+        how.transactions,
+        _asked(view, "algorithm"),
+        _asked(view, "consistency"),
+        how.parts is not None,
+        decide(facts),
+        facts.fan_out is not None,
+        _room(facts),
+        only_spark(view),
+        halted,
+    )
+    costs = tuple(_cost(how, sweep, sizes, rows, facts, situation) for sweep in sweeps)
+    return InWords(_how(situation, sweeps), _why(how, situation), costs, measured, advice_for(situation))
+
+
+# --- facts ---
+
+
+def _asked(view: View | OuterJoinView, name: str) -> str | None:
+    asked = dict(view.properties).get(name)
+    return None if asked == "auto" else asked
+
+
+def with_known_sizes(facts: JoinFacts, sizes: Mapping[str, int], rows: int | None) -> JoinFacts:
+    """The same with the sizes that the warehouse knows."""
+    return replace(facts, relations=tuple(replace(one, rows=sizes.get(one.name)) for one in facts.relations), rows=rows)
+
+
+def joined_relations(overview: Overview, view: View | OuterJoinView, facts: JoinFacts) -> tuple[JoinedRelation, ...]:
+    """The relations of a view, and how the changes of others find them."""
+    numbered = {name for kept in stored_joins(overview) for name in kept.view.keyless}
+    return tuple(
+        JoinedRelation(
+            operand.relation.name,
+            operand.source,
+            one.quick,
+            operand.relation.key,
+            tuple(_own_names(by) for by in _ways(view, operand)),
+            operand.relation.name not in numbered,
+            one.transactions_per_hour,
+        )
+        for operand, one in zip(view.operands, facts.relations, strict=True)
+    )
+
+
+def _own_names(columns: Sequence[str]) -> tuple[str, ...]:
+    return tuple(column.partition(".")[2] for column in columns)
+
+
+def _ways(view: View | OuterJoinView, operand: Operand) -> list[tuple[str, ...]]:
+    """The columns by which an operand is looked up, from each of the others."""
+    if isinstance(view, OuterJoinView):
+        pairs = [[c for pair in step.equalities for c in pair if c in operand.columns] for step in view.steps]
+        return [tuple(columns) for columns in pairs if columns]
+    plan = JoinPlan(view)
+    hops = [hop for start in view.operands for hop in plan.path(frozenset({start.index})) if hop.operand == operand]
+    return list(dict.fromkeys(tuple(right for _, right in hop.on) for hop in hops))
+
+
+def only_spark(view: View | OuterJoinView) -> str | None:
+    """An expression of a view that only Spark evaluates, if there is one."""
+    columns = tuple(column for operand in view.operands for column in operand.columns)
+    conditions = view.conditions if isinstance(view, View) else view.where
+    for expression in (*conditions, *(column.expression for column in view.output)):
+        try:
+            expression.compile(columns)
+        except ExpressionError:
+            return readable(expression)
+    return None
+
+
+def _room(facts: JoinFacts) -> int | None:
+    """Bytes of the needed columns of all relations, and of pointers for each row of the view; None if not known."""
+    if facts.rows is None or any(one.rows is None for one in facts.relations):
+        return None
+    pointers = sum(one.pointer_bytes for one in facts.relations)
+    return sum((one.rows or 0) * one.row_bytes for one in facts.relations) + facts.rows * pointers
+
+
+# --- what a change costs ---
+
+
+def _cost(
+    how: Maintenance,
+    sweep: Sweep,
+    sizes: Mapping[str, int],
+    rows: int | None,
+    facts: JoinFacts,
+    situation: AskingJoin,
+) -> RelationCost:
+    parts = how.parts
+    joined = len((parts.assembly if parts else how.view).operands)
+    number, of_deletion = questions(how.algorithm, len(sweep.steps), sweep.inside, joined)
+    asks = tuple(step.source for step in sweep.steps)
+    if how.algorithm in ("eca", "eca-key"):
+        asks = asks[:1]
+    if how.algorithm == "recompute":
+        asks = situation.sources
+    started = sweep.start.split(" ")[0]
+    expected, told = expected_rows(how.algorithm, sweep.steps, sizes.get(started), rows)
+    rate = next((one.transactions_per_hour for one in facts.relations if one.name == started), None)
+    return RelationCost(
+        sweep.start, number, of_deletion, asks, expected, told, 0, _work(facts.relations, asks, situation), rate
+    )
+
+
+def expected_rows(
+    algorithm: str, steps: Sequence[Step], start_rows: int | None, view_rows: int | None
+) -> tuple[float | None, str]:
+    """The rows that come back for each changed row, and that in words.
+
+    A step by a key brings at most one row. If one step is by other columns, what it brings is what the view has for
+    each row of the relation that changes.
+    """
+    if algorithm == "recompute":
+        return None, "all rows of all relations"
+    if not steps:
+        return 0.0, "none"
+    whole = [step.relation for step in steps if not step.by]
+    if whole:
+        return None, f"all of {' and '.join(whole)}"
+    several = [number for number, step in enumerate(steps) if not step.at_most_one]
+    if not several:
+        return float(len(steps)), f"at most {len(steps)} for each"
+    if len(several) == 1 and start_rows and view_rows is not None:
+        first = several[0]
+        expected = first + view_rows / start_rows * (len(steps) - first)
+        return expected, f"about {expected:.2g} for each"
+    return None, UNKNOWN
+
+
+def _work(relations: Sequence[RelationFacts], asks: Sequence[str], situation: AskingJoin) -> str:
+    slow = [name for name in dict.fromkeys(asks) if any(one.source == name and not one.quick for one in relations)]
+    if slow:
+        return f"a Spark job for each question to {' and '.join(slow)}"
+    if situation.only_spark is not None:
+        return f"a Spark job, for {situation.only_spark}"
+    return ON_DRIVER
+
+
+# --- how, and why ---
+
+
+def told_of(sources: Sequence[str]) -> str:
+    """How every refresh begins."""
+    names = " and ".join(sources)
+    if len(sources) == 1:
+        return f"{names} tells the warehouse of each transaction that it commits: which rows went, and which came."
+    return f"{names} each tell the warehouse of their transactions as they commit: which rows went, and which came."
+
+
+def _how(join: AskingJoin, sweeps: Sequence[Sweep]) -> tuple[str, ...]:
+    first = told_of(join.sources)
+    if join.algorithm == "recompute":
+        asked: tuple[str, ...] = ()
+    elif not any(sweep.steps for sweep in sweeps):
+        asked = ("Conditions and columns of the view are applied to these rows here. Nobody is asked.",)
+    else:
+        asked = tuple(f"A change of {sweep.start}: {_way(sweep)}." for sweep in sweeps)
+    computes = (COMPUTES[join.algorithm],) if asked == () or any(sweep.steps for sweep in sweeps) else ()
+    return (first, *asked, *computes, "The rows of the view that go and come are committed together with their state.")
+
+
+def _way(sweep: Sweep) -> str:
+    told = [f"{step.source} is asked for the rows of {step.relation}{_joining(step)}" for step in sweep.steps]
+    return ", then ".join(told)
+
+
+def _joining(step: Step) -> str:
+    return f" with {' and '.join(step.conditions)}" if step.conditions else ", all of them"
+
+
+def _why(how: Maintenance, join: AskingJoin) -> tuple[str, ...]:
+    why = [
+        f"{join.level}, because {_why_level(join)}: {MEANS[join.level]}",
+        f"{how.algorithm}, because {_why_algorithm(how, join)}",
+    ]
+    if how.transactions is Transactions.GLOBAL:
+        kept = "are kept whole" if join.level >= Level.STRONG else "are seen in parts"
+        why.append(f"transactions may span {' and '.join(join.sources)}, which have a table global_tx: they {kept}")
+    if how.parts is not None:
+        together = [local for views in how.parts.local_views.values() for local in views if len(local.operands) > 1]
+        names = " and ".join(operand.relation.name for local in together for operand in local.operands)
+        why.append(f"{names} are at one source and are joined there first: to all others they are one relation")
+    return tuple(why)
+
+
+def _why_level(join: AskingJoin) -> str:
+    if join.asked_level is not None:
+        more = "" if str(join.level) == join.asked_level else f", and {join.algorithm} reaches {join.level}"
+        return f"'consistency' = '{join.asked_level}' was asked for{more}"
+    if join.asked_algorithm is not None:
+        return f"that is what {join.algorithm} reaches for {join.transactions} transactions"
+    return "no 'consistency' was asked for, and it is the highest"
+
+
+def _why_algorithm(how: Maintenance, join: AskingJoin) -> str:
+    if join.asked_algorithm is not None:
+        return "it was asked for"
+    if how.algorithm == CHEAPEST:
+        return "no 'algorithm' was asked for: it needs no keys, and asks least of all when much comes at once"
+    return "the view has been maintained by it from the start"

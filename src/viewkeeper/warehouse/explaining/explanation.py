@@ -1,0 +1,73 @@
+"""What is told of every view besides its own details: data, for programs."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class RelationCost:
+    """What a transaction costs that changes one relation, alone; of many that come together each costs less."""
+
+    relation: str
+    questions: int
+    """to sources, at most, if rows are inserted or changed"""
+    questions_of_deletion: int
+    """the same if rows are only deleted"""
+    asks: tuple[str, ...]
+    """the sources that are asked, in the order of the questions"""
+    rows: float | None
+    """that come back for each changed row, about; of a summary, groups that are touched; None: unknown yet"""
+    rows_told: str
+    """the same in words, with what is known of it"""
+    lookups: int
+    """in tables of the warehouse"""
+    work: str
+    """where it is done: on the driver, or by jobs of Spark"""
+    transactions_per_hour: float | None = None
+    """of its source, as far as the commit log knows; None: unknown yet"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the process that maintains the views has counted, for the whole group of a view."""
+
+    since: str
+    transactions: int
+    questions: int
+    rows: int
+    """that came back"""
+
+    @property
+    def told(self) -> str:
+        """For each transaction, in words."""
+        each = max(1, self.transactions)
+        return (
+            f"{self.questions / each:.3g} questions and {self.rows / each:.3g} rows for each of "
+            f"{self.transactions:,} transactions of its group"
+        )
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Something that the user could change."""
+
+    rule: str
+    """which rule gave it: a stable name, for programs"""
+    change: str
+    """what to change"""
+    effect: str
+    """what that would make cheaper or stronger, and what it would cost"""
+    statement: str | None = None
+    """the property, command or statement that does it, if it is one"""
+
+
+@dataclass(frozen=True)
+class InWords:
+    """All of it."""
+
+    how: tuple[str, ...] = ()
+    """what happens when a row changes, step by step"""
+    why: tuple[str, ...] = ()
+    """why at this level and by this algorithm; for its storage see `Explanation.storage_reasons`"""
+    costs: tuple[RelationCost, ...] = ()
+    measured: Measured | None = None
+    advice: tuple[Advice, ...] = field(default=())
