@@ -48,6 +48,9 @@ def in_turns(
         rows: {way: statistics.median(seconds[warm_ups:]) for way, seconds in of_size.items()}
         for rows, of_size in taken.items()
     }
+    for rows, found in medians.items():
+        told = ", ".join(f"{way} {1000 * seconds:.1f} ms" for way, seconds in found.items())
+        progress(f"{changes:,} {kind}-generating changes of {rows:,} sales: {told}")
     for shop in shops:
         if counting:
             medians[shop.retail.rows]["counting"] = _counting(shop, kind, changes, rounds)

@@ -8,7 +8,7 @@ A Z-set that is looked at is computed once: if it is small its rows are kept in 
 Spark is started when the first Z-set needs it, and not before.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,11 @@ from viewkeeper.errors import ExpressionError
 from viewkeeper.sql.expressions import Expression
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import DataFrame, SparkSession
 
+    from viewkeeper.algebra.arrow import ArrowZSet
     from viewkeeper.algebra.spark import SparkZSet
 
 MOST_ROWS = 100_000
@@ -46,6 +49,12 @@ class Engines:
 
         return AdaptiveZSet(self, SparkZSet(frame) if WEIGHT in frame.columns else SparkZSet.of_frame(frame))
 
+    def of_file(self, path: "Path", pattern: str) -> "AdaptiveZSet":
+        """The rows of a Parquet file with `_vk_weight`, which Spark finds under a pattern."""
+        from viewkeeper.algebra.spark import SparkZSet
+
+        return AdaptiveZSet(self, SparkZSet(self._spark().read.parquet(pattern)), file=path)
+
     def on_spark(self, rows: MemoryZSet) -> "SparkZSet":
         """The same Z-set on Spark."""
         from viewkeeper.algebra.spark import SparkZSet
@@ -56,15 +65,17 @@ class Engines:
 class AdaptiveZSet:
     """A Z-set that is in memory or on Spark; see `zset.ZSet` for what the operations mean."""
 
-    __slots__ = ("_engines", "_held", "_known_large", "_on_spark", "columns")
+    __slots__ = ("_engines", "_file", "_held", "_known_large", "_on_spark", "columns")
 
-    def __init__(self, engines: Engines, held: "MemoryZSet | SparkZSet") -> None:
+    def __init__(self, engines: Engines, held: "MemoryZSet | SparkZSet", file: "Path | None" = None) -> None:
         if isinstance(held, MemoryZSet) and held.size() > engines.most_rows:
             held = engines.on_spark(held)
         self._engines = engines
         self._held = held
         self._on_spark: SparkZSet | None = None
         self._known_large = False
+        self._file = file
+        """where the rows lie, if Spark reads them from a file"""
         self.columns = held.columns
 
     def like(self, columns: tuple[str, ...], weights: Iterable[tuple[Row, int]]) -> "AdaptiveZSet":
@@ -79,6 +90,24 @@ class AdaptiveZSet:
     def in_memory(self) -> bool:
         """Where it is held now; only for those who watch over the engines."""
         return isinstance(self._held, MemoryZSet)
+
+    def to_arrow(self, types: Sequence[str]) -> "ArrowZSet":
+        """The same Z-set in Arrow; with the names of SQL types, which rows in memory do not tell."""
+        from viewkeeper.algebra.arrow import ArrowZSet
+
+        if isinstance(self._held, MemoryZSet):
+            return ArrowZSet.of_rows(self.columns, self._held.weights(), types)
+        if self._file is None:
+            return ArrowZSet.of_table(self._held.frame.toArrow())
+        import pyarrow.parquet as pq
+
+        return ArrowZSet.of_table(pq.read_table(self._file))
+
+    def most_rows(self) -> int:
+        """There are no more rows than these; it takes no job to know, or one that reads no columns."""
+        if isinstance(self._held, MemoryZSet):
+            return self._held.size()
+        return int(self._held.frame.count())
 
     def _spark(self) -> "SparkZSet":
         if not isinstance(self._held, MemoryZSet):

@@ -55,8 +55,7 @@ class CollectedRows:
             return self._engines.zset(columns, zip(self._rows, self._weights, strict=True))
         self._write()
         self._writer.close()
-        frame = self._engines.session().read.parquet(self._store.spark_pattern(self._name))
-        return self._engines.of_frame(frame)
+        return self._engines.of_file(self._store.path(self._name), self._store.spark_pattern(self._name))
 
     def _write(self) -> None:
         import pyarrow as pa

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+
 from viewkeeper.errors import DefinitionError
 from viewkeeper.levels import Level
 from viewkeeper.messages import Vector
@@ -17,6 +19,7 @@ from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.self_maintained.automatic import Decision, decide
 from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic
 from viewkeeper.warehouse.self_maintained.facts import facts_of, with_sizes
+from viewkeeper.warehouse.self_maintained.first_structures import first_structures
 from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews, moved
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, KeptView, feed_of
 from viewkeeper.warehouse.view_properties import ALGORITHM, KEY, LEVEL, SOURCES
@@ -40,7 +43,7 @@ def create(
         if is_automatic(view) and isinstance(view, View):
             facts = facts_of(view, keeper.sources.definitions(), rates)
             kept = replace(supposed(view, decide(with_sizes(facts, view, contents))), group=kept.group)
-        structures, _ = views.computed(kept, contents)
+        structures = first_structures(views, kept, contents)
         there = keeper.writer.last.groups.get(kept.group)
         if there is not None:
             if new := moved(there.vector, at):
@@ -104,6 +107,7 @@ def create_all(
             table,
             kept.columns_of(structure),
             rows=structures[structure.name],
+            distinct=isinstance(structures[structure.name], pa.Table),
             group=kept.group,
             vector=at,
             retention=retention,

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from viewkeeper.clock import monotonic
 from viewkeeper.errors import DefinitionError, UnsupportedClause
 from viewkeeper.levels import Level
 from viewkeeper.messages import Vector
@@ -29,7 +28,6 @@ from viewkeeper.warehouse.columns import RESERVED, WEIGHT
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.summaries.first_content import Base, FirstContent, NewTable, first_contents
 from viewkeeper.warehouse.summaries.lattice import Facts, Lattice, lattice_name
-from viewkeeper.warehouse.summaries.learned import Learned
 from viewkeeper.warehouse.summaries.naming import SUMMARY, slug
 from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL, SOURCES, VIEWS
 
@@ -159,7 +157,6 @@ class Creation:
             base = Base(summaries, lattice, facts, fact, self.relations, contents)
             base.check_hierarchies()
             nodes_by_name = {node.name: node for node in nodes}
-            begin = monotonic()
             first = stack.enter_context(first_contents(base, edges, needed, nodes_by_name, self.tables))
             with summaries.keeper.new_commit() as commit:
                 self._create_base(commit, facts, new, contents, at)
@@ -167,8 +164,6 @@ class Creation:
                 for table in self.tables:
                     if table.node.stored:
                         self._create_table(commit, table, first[table.node.name], facts, at)
-                if lattice is None and CHANGES in needed:
-                    commit.resume(self.name, Learned().recomputed(round(monotonic() - begin, 4)).as_json())
                 if refresh_of(self.parsed.properties).mode is not RefreshMode.CONTINUOUS:
                     self._create_waiting(commit, facts, lattice, first)
 
