@@ -34,6 +34,16 @@
 An error carries `code` (stable, for programs), `detail` (what and where) and `hint` (what to do).
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The beginning of a hint for a word that is not known: `did you mean orders? `, or nothing if none is close."""
+    spelled = {name.casefold(): name for name in known}
+    found = get_close_matches(word.casefold(), spelled, n=1, cutoff=0.7)
+    return f"did you mean {spelled[found[0]]}? " if found else ""
+
 
 class ViewkeeperError(Exception):
     """The base of the tree; the command line prints it and exits with 2."""

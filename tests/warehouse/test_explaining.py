@@ -465,7 +465,7 @@ def test_a_query(wh: Warehouse) -> None:
 def test_an_unknown_name(wh: Warehouse) -> None:
     with pytest.raises(UnknownView) as caught:
         wh.explain("sic_sale")
-    assert caught.value.hint == "it has: scd_sales, sic_sales, sid_sales, sr_sales"
+    assert caught.value.hint == "did you mean sic_sales? it has: scd_sales, sic_sales, sid_sales, sr_sales"
 
 
 def test_a_lattice_that_its_source_does_not_allow_any_more(retail: Path, tmp_path: Path) -> None:

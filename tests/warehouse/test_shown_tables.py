@@ -257,7 +257,7 @@ def test_hidden_tables_are_not_listed_or_offered(hidden: Warehouse) -> None:
     assert hidden.views == ("seen",)
     with pytest.raises(UnknownView) as unknown:
         hidden.read("sean")
-    assert unknown.value.hint == "it has: seen"
+    assert unknown.value.hint == "did you mean seen? it has: seen"
 
 
 @pytest.mark.parametrize("name", ["_vk_node", "`_vk_node`", "_VK_NODE"])
@@ -405,7 +405,7 @@ def test_errors_name_the_family(sales: Warehouse) -> None:
     assert several.value.hint == "name one of them: sales_city, sales_item"
     with pytest.raises(UnknownView, match="no view 'Sales'") as unknown:
         sales.states("Sales")
-    assert unknown.value.hint == "it has: prices, sales, sales_city, sales_item"
+    assert unknown.value.hint == "did you mean sales? it has: prices, sales, sales_city, sales_item"
 
 
 def test_a_new_view_cannot_have_the_name_of_a_family(sales: Warehouse) -> None:

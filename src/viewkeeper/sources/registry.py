@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from viewkeeper.errors import BadSourceUrl, SourceUnfit
+from viewkeeper.errors import BadSourceUrl, SourceUnfit, did_you_mean
 from viewkeeper.sources.base import Request, Source
 from viewkeeper.sources.variables import replaced
 
@@ -45,15 +45,23 @@ def kind_of(url: str, environment: Mapping[str, str] = os.environ) -> str:
     return KINDS[scheme].module.partition(".")[0] if scheme in KINDS else scheme
 
 
+def _unknown_kind(request: Request, scheme: str) -> BadSourceUrl:
+    known = f"a URL begins with one of {', '.join(f'{one}://' for one in KINDS)}"
+    if scheme:
+        return BadSourceUrl(
+            f"source {request.name}: there is no kind of source {scheme!r}", did_you_mean(scheme, KINDS) + known
+        )
+    # What was given is shown only if it is surely no password.
+    file = f"for a SQLite database write sqlite:///{request.url}; " if Path(request.url).is_file() else ""
+    return BadSourceUrl(f"source {request.name}: what was given is a URL without a scheme", file + known)
+
+
 def open_source(request: Request, spark: Callable[[], SparkSession], workspace: Path) -> Source:
     """The source of a URL; `workspace` is a folder in which it may keep copies, if its kind needs them."""
     scheme = urlsplit(request.url).scheme
     kind = KINDS.get(scheme)
     if kind is None:
-        raise BadSourceUrl(
-            f"source {request.name}: there is no kind of source {scheme or 'without a scheme'!r}",
-            f"a URL begins with one of {', '.join(f'{known}://' for known in KINDS)}",
-        )
+        raise _unknown_kind(request, scheme)
     try:
         made = getattr(import_module(f"viewkeeper.sources.{kind.module}"), kind.name)
     except ModuleNotFoundError as error:

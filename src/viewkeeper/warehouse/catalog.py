@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from viewkeeper.errors import DamagedWarehouse, DefinitionError, UnknownView
+from viewkeeper.errors import DamagedWarehouse, DefinitionError, UnknownView, did_you_mean
 from viewkeeper.warehouse.columns import HIDDEN, Columns
 from viewkeeper.warehouse.commit_log import HOME, overtaken
 from viewkeeper.warehouse.record import FORMAT, seal, unseal
@@ -222,7 +222,9 @@ def find(catalog: Catalog, view: str) -> Definition:
             f"{view!r} is several tables, and this is about one",
             f"name one of them: {', '.join(sorted(members))}" if members else "read it, query it, or list its states",
         )
-    raise UnknownView(f"the warehouse has no view {view!r}", f"it has: {', '.join(known) or 'none yet'}")
+    raise UnknownView(
+        f"the warehouse has no view {view!r}", f"{did_you_mean(view, known)}it has: {', '.join(known) or 'none yet'}"
+    )
 
 
 def free_name(catalog: Catalog, view: str) -> str:

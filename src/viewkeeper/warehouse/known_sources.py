@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from viewkeeper.errors import DefinitionError, SourceError, SourceUnfit, UnknownName
+from viewkeeper.errors import DefinitionError, SourceError, SourceUnfit, UnknownName, did_you_mean
 from viewkeeper.sources.base import Finding, Request, Source
 from viewkeeper.sources.lazy import LazySource
 from viewkeeper.sources.registry import kind_of, open_source
@@ -45,7 +45,8 @@ class KnownSources:
         known = self.definitions()
         if name not in known:
             raise UnknownName(
-                f"the warehouse has no source {name!r}", f"it has: {', '.join(sorted(known)) or 'none yet'}"
+                f"the warehouse has no source {name!r}",
+                f"{did_you_mean(name, known)}it has: {', '.join(sorted(known)) or 'none yet'}",
             )
         return known[name]
 

@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import traverse_scope
 
 from viewkeeper.clock import unique_id
-from viewkeeper.errors import SyntaxProblem, UnknownName, UsageError
+from viewkeeper.errors import SyntaxProblem, UnknownName, UsageError, did_you_mean
 from viewkeeper.warehouse.answered_queries import run_answered
 from viewkeeper.warehouse.columns import columns_of
 from viewkeeper.warehouse.linear import linear_form
@@ -96,7 +96,9 @@ def _spark_sql(spark: SparkSession, text: str, snapshot: "Snapshot") -> DataFram
     except PySparkException as error:
         condition = error.getCondition() or ""
         known = ", ".join(snapshot.views) or "none yet"
-        hint = f"views of this warehouse: {known}" if "TABLE_OR_VIEW" in condition else "correct the query"
+        asked = (error.getMessageParameters() or {}).get("relationName", "").replace("`", "")
+        meant = did_you_mean(asked, snapshot.views)
+        hint = f"{meant}views of this warehouse: {known}" if "TABLE_OR_VIEW" in condition else "correct the query"
         raise UnknownName(f"Spark cannot run the query: {first_line(error)}", hint) from error
     except Py4JError as error:
         raise UnknownName(f"Spark cannot run the query: {first_line(error)}", "correct the query") from error

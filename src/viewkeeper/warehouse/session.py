@@ -110,13 +110,25 @@ def _did_not_start(printed: IO[bytes]) -> SparkMissing:
     printed.seek(0)
     lines = printed.read().decode(errors="replace").splitlines()
     told = next((line.strip() for line in lines if "rror" in line or "xception" in line), "it said nothing")
+    if any("UnsupportedClassVersionError" in line for line in lines):
+        return SparkMissing(
+            f"Spark did not start: the Java that it found is too old for it ({_java()})",
+            f"install Java {OLDEST_JAVA} or later, and let JAVA_HOME or the PATH lead to it",
+        )
     memory = SETTINGS["spark.driver.memory"]
     return SparkMissing(f"Spark did not start: {told}", f"it needs Java {OLDEST_JAVA} or later, and {memory} of memory")
 
 
-def _check_java() -> None:
+def _java() -> str | None:
+    """The Java that Spark takes."""
     home = os.environ.get("JAVA_HOME")
-    if (home and (Path(home) / "bin" / "java").exists()) or shutil.which("java"):
+    if home and (Path(home) / "bin" / "java").exists():
+        return str(Path(home) / "bin" / "java")
+    return shutil.which("java")
+
+
+def _check_java() -> None:
+    if _java() is not None:
         return
     raise SparkMissing(
         "Spark runs on Java, and there is no 'java' on the PATH and no JAVA_HOME",

@@ -127,7 +127,9 @@ class Server:
                 return UnknownTable(what, "name tables that are there")
             if not isinstance(error, pymysql.OperationalError | pymysql.InterfaceError):
                 return SourceError(what)
-        return SourceUnavailable(what, "look at the server and the network")
+        return SourceUnavailable(
+            what, "see whether the server runs and accepts connections, and whether host and port of the URL are right"
+        )
 
     def opened(self, factory: type[Connection], **settings: Any) -> Any:
         """A bare connection. Over a unix socket it is opened here: the driver would not close it if that failed."""

@@ -197,7 +197,10 @@ class Connections:
             return SourceUnfit(what, "correct the URL of the source, or the server's roles and pg_hba.conf")
         transient = state[:2] in ("", "08", "40", "53", "57", "58") or state in ("55006", "55P03")
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and transient:
-            return SourceUnavailable(what, "it is tried again; see whether the server runs and accepts connections")
+            return SourceUnavailable(
+                what,
+                "see whether the server runs and accepts connections, and whether host and port of the URL are right",
+            )
         return SourceError(what)
 
     def without_secrets(self, text: str) -> str:

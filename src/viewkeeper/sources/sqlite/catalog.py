@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Mapping
 
-from viewkeeper.errors import SourceError, UnknownTable
+from viewkeeper.errors import SourceError, UnknownTable, did_you_mean
 from viewkeeper.sources.base import GLOBAL_TX, Request
 from viewkeeper.sources.sqlite.connections import quote
 from viewkeeper.sources.sqlite.installation import Captured
@@ -45,7 +45,8 @@ class Catalog:
         for name in self._request.tables:
             if name.lower() not in spelled:
                 raise UnknownTable(
-                    f"{self._request.name} has no table {name}", f"it has: {', '.join(there) or 'no tables at all'}"
+                    f"{self._request.name} has no table {name}",
+                    f"{did_you_mean(name, there)}it has: {', '.join(there) or 'no tables at all'}",
                 )
             wanted.append(spelled[name.lower()])
         if GLOBAL_TX in spelled:

@@ -71,7 +71,8 @@ class Database:
         except OSError as error:
             raise SourceUnfit(
                 f"the database of {self.source} cannot be opened: {self.path}: {error.strerror}",
-                "name a database file that is there and may be read",
+                "name a database file that is there and may be read: sqlite:///shop.db is in the current folder, "
+                "sqlite:////data/shop.db is not",
             ) from error
         return about.st_dev, about.st_ino
 
