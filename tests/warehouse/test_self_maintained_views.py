@@ -12,6 +12,8 @@ import pytest
 from viewkeeper import Warehouse
 from viewkeeper.errors import DefinitionError, UnsupportedClause, UsageError
 from viewkeeper.storage.self_maintained import STORAGES
+from viewkeeper.warehouse import collected
+from viewkeeper.warehouse.self_maintained import first_structures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,6 +91,32 @@ def test_dropping_leaves_nothing(shop: Shop, storage: str) -> None:
     status = shop.warehouse.status()
     assert (status.views, status.hidden) == ((), ())
     shop.create(storage=storage)
+    assert shop.warehouse.audit("v").clean
+
+
+@pytest.mark.parametrize("storage", [*STORAGES, "too many rows", "too many pairs"])
+def test_large_relations_are_joined_in_arrow(shop: Shop, storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if these few rows were many: what is stored first is what Spark, which audits it, computes."""
+    monkeypatch.setattr(collected, "MOST_ROWS", 2)
+    shop.warehouse._keeper.engines.most_rows = 2
+    in_arrow = []
+    refresh = first_structures.refresh
+
+    def noticed(*given: Any, **options: Any) -> Any:
+        in_arrow.append(storage)
+        return refresh(*given, **options)
+
+    monkeypatch.setattr(first_structures, "refresh", noticed)
+    if storage == "too many rows":
+        monkeypatch.setattr(first_structures, "MOST_READ", 6)
+    elif storage == "too many pairs":
+        monkeypatch.setattr(first_structures, "MOST_JOINED", 2)
+    shop.create(storage=storage if storage in STORAGES else "matview")
+    assert in_arrow == [storage] * (storage in STORAGES)
+    shop.does("INSERT INTO orders VALUES (14, 3, 8)")
+    shop.does("DELETE FROM people WHERE id = 2")
+    shop.warehouse.catch_up()
+    assert shop.rows() == Counter([(10, 5, "Ann"), (11, 7, "Ann"), (14, 8, "Cy")])
     assert shop.warehouse.audit("v").clean
 
 
