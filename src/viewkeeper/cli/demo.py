@@ -35,7 +35,7 @@ DATABASES = "databases"
 @click.option(
     "--seconds",
     metavar="N",
-    type=click.FloatRange(min=1, max=3600),
+    type=click.FloatRange(min=1, max=600),
     default=SECONDS,
     show_default=True,
     help="How long the databases are written to.",

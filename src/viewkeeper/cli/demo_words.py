@@ -73,12 +73,12 @@ class Words:
         """What the writers did, and what that was to the views."""
         from viewkeeper.demo.views import CUBE, JOINS, SUMMARIES
 
-        joins, made = kept.joins, sum(kept.committed.values())
+        made, states = sum(kept.committed.values()), kept.states[kept.joins.name]
         self.heading("What happened")
         by_database = ", ".join(f"{name} {count}" for name, count in kept.committed.items())
         self._say(f"  transactions  {made} in {kept.seconds:.0f} s: {by_database}")
         each = "" if kept.queries_per_update is None else f", {kept.queries_per_update:.2f} queries per transaction"
-        self._say(f"  joins         {' and '.join(JOINS)}: {joins.states} states in {joins.commits} commits{each}")
+        self._say(f"  joins         {' and '.join(JOINS)}: {states} states in {kept.joins.commits} commits{each}")
         took = "" if kept.refresh_seconds is None else f", each {kept.refresh_seconds * 1000:.0f} ms for all tables"
         self._say(
             f"  summaries     {', '.join(SUMMARIES)} and the cube {', '.join(CUBE)}: {kept.refreshes} refreshes{took}"
@@ -92,7 +92,7 @@ class Words:
             self._say(f"\nstopped after {kept.seconds:.0f} s: the views are at a commit, and were not audited")
         else:
             self._outcomes(outcomes)
-        self._next(kept.joins.states)
+        self._next(kept.states[kept.joins.name])
 
     def _outcomes(self, outcomes: "Sequence[ViewOutcome]") -> None:
         from viewkeeper.cli.tables import show_table
@@ -105,6 +105,8 @@ class Words:
             "recomputed in   Spark, from the same tables as Parquet: the faster of two, after one to warm up",
             "audit           the view, compared with what its databases say",
         )
+        total = sum(one.recompute_seconds for one in outcomes)
+        self._say(f"To be as fresh by recomputing, Spark would be at work for {total:.1f} s after each transaction.")
         wrong = [one.view for one in outcomes if not one.right]
         if wrong:
             self._say(f"\nWRONG: {', '.join(wrong)}; viewkeeper audit shows the rows")
@@ -134,7 +136,7 @@ class Words:
             "transactions": dict(kept.committed),
             "joins": {
                 "transactions": joins.transactions,
-                "states": joins.states,
+                "states": kept.states[joins.name],
                 "commits": joins.commits,
                 "queries": joins.queries,
                 "queries_per_update": kept.queries_per_update,

@@ -17,7 +17,7 @@ from viewkeeper.clock import Random, seeded
 from viewkeeper.demo import retail
 from viewkeeper.demo.retail import CATALOGUE, CITIES, CUSTOMERS, SHOP, Row, Table, Value
 
-PER_SECOND = {SHOP: 6, CUSTOMERS: 2, CATALOGUE: 2}
+PER_SECOND = {SHOP: 4, CUSTOMERS: 1, CATALOGUE: 1}
 """transactions of each database"""
 
 
@@ -66,9 +66,9 @@ Transaction = tuple[Change, ...]
 
 
 def transactions(database: str, seed: int, seconds: float) -> list[Transaction]:
-    """The transactions of a database, in order: as many as it makes in so many seconds, at least three."""
+    """The transactions of a database, in order: as many as it makes in so many seconds, at least five."""
     happens = _HAPPENS[database](seeded(seed + 1), seed)
-    return [next(happens) for _ in range(max(3, round(PER_SECOND[database] * seconds)))]
+    return [next(happens) for _ in range(max(5, round(PER_SECOND[database] * seconds)))]
 
 
 class _Keys:

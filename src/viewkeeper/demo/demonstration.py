@@ -12,7 +12,7 @@ databases meet in any order, and each database has its transactions in its own.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from urllib.parse import quote
@@ -37,6 +37,8 @@ Watch = Callable[[Report], None]
 GROUP = "purchases"
 """the group of the joins; named after the first of them"""
 LATTICE = "shop.sales summaries"
+PATIENCE = 30.0
+"""Seconds that the views may be behind the writers at the end."""
 
 
 def make_databases(folder: Path, seed: int, servers: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -59,20 +61,25 @@ class KeptFresh:
 
     seconds: float
     stopped: bool
-    """whether somebody ended it before its time; then nothing is known of transactions that came too late"""
+    """whether somebody ended it before its time"""
     committed: Mapping[str, int]
     """transactions of each database"""
     report: Report
+    states: Mapping[str, int]
+    """that were added to each group"""
     fresh_after: Mapping[str, float]
     """of each group the seconds after which half of the transactions were in it, where that can be told"""
-    refreshes: int
-    """of the summaries"""
     refresh_seconds: float | None
-    """of half of them no more: propagating and refreshing, all tables together"""
+    """of the summaries, all tables together: propagating and refreshing, in half of the cases no more"""
 
     @property
     def joins(self) -> GroupReport:
         return next(group for group in self.report.groups if group.name == GROUP)
+
+    @property
+    def refreshes(self) -> int:
+        """of the summaries"""
+        return self.states.get(LATTICE, 0)
 
     @property
     def queries_per_update(self) -> float | None:
@@ -88,7 +95,7 @@ class ViewOutcome:
     level: str
     rows: int
     states: int
-    """since it was created"""
+    """that were added while it was kept fresh"""
     fresh_after: float | None
     recompute_seconds: float
     audit: Audit | None
@@ -132,34 +139,34 @@ class Demonstration:
         begin, before = monotonic(), self._log().last().commit
         with Writers(self._order) as writers:
             writers.begin()
-            report = self.warehouse.run(self._order.seconds, watch=watch)
-            committed = writers.stop() if self._stopped else writers.wait()
+            quiet = Quiet()
+
+            def see(report: Report) -> None:
+                watch(report)
+                if not writers.writing and quiet.lasts(report):
+                    self.warehouse.stop()
+
+            report = self.warehouse.run(self._order.seconds + PATIENCE, watch=see)
+            took = monotonic() - begin
+            committed = writers.stop()
         if not self._stopped:
-            report = self._catch_up(report, watch)
+            # There is nothing left to do, unless a database was very slow to tell of its last commits.
+            self.warehouse.catch_up()
         records = list(self._since(before))
-        refreshed = [told[LATTICE] for record in records if LATTICE in (told := record.metrics.get(METRICS, {}))]
-        times = [told["propagate_seconds"] + told["refresh_seconds"] for told in refreshed]
+        times = [
+            told["propagate_seconds"] + told["refresh_seconds"]
+            for record in records
+            if (told := record.metrics.get(METRICS, {}).get(LATTICE)) and "refresh_seconds" in told
+        ]
         return KeptFresh(
-            round(monotonic() - begin, 1),
+            round(took, 1),
             self._stopped,
             {name: len(made) for name, made in committed.items()},
             report,
+            {group: sum(len(record.groups[group].steps) for record in records) for group in self._log().last().groups},
             {group: round(median(found), 3) for group, found in lags(records, committed, GROUP).items() if found},
-            len(refreshed),
             round(median(times), 4) if times else None,
         )
-
-    def _catch_up(self, before: Report, watch: Watch) -> Report:
-        """The last transactions, as a part of the same run."""
-        whole = before
-
-        def see(report: Report) -> None:
-            nonlocal whole
-            whole = added(before, report)
-            watch(whole)
-
-        self.warehouse.catch_up(watch=see)
-        return whole
 
     def _log(self) -> CommitLog:
         return CommitLog(open_store(self.warehouse.path))
@@ -180,8 +187,8 @@ class Demonstration:
                 name,
                 str(status[name].consistency),
                 self._rows(name),
-                len(self.warehouse.states(name)) - 1,
-                kept.fresh_after.get(GROUP if name in JOINS else LATTICE),
+                kept.states[_group(name)],
+                kept.fresh_after.get(_group(name)),
                 recomputed[name],
                 audits.get(name),
             )
@@ -189,18 +196,22 @@ class Demonstration:
         ]
 
 
-_COUNTERS = ("states", "commits", "transactions", "merged", "queries", "messages", "rows_sent", "rows_received")
+def _group(view: str) -> str:
+    return GROUP if view in JOINS else LATTICE
 
 
-def added(before: Report, now: Report) -> Report:
-    """What was done in two parts of one run."""
-    groups = {group.name: group for group in before.groups}
-    return replace(
-        now,
-        groups=tuple(_both(groups[group.name], group) if group.name in groups else group for group in now.groups),
-        halted={**before.halted, **now.halted},
-    )
+class Quiet:
+    """Whether nothing has come and nothing was under way for some time."""
 
+    def __init__(self, long_enough: float = 0.7) -> None:
+        self._long_enough = long_enough
+        self._since = monotonic()
+        self._seen = -1
 
-def _both(before: GroupReport, now: GroupReport) -> GroupReport:
-    return replace(now, **{name: getattr(before, name) + getattr(now, name) for name in _COUNTERS})
+    def lasts(self, report: Report) -> bool:
+        """To be asked again and again, with what goes on."""
+        seen = sum(group.transactions for group in report.groups)
+        waiting = any(source.waiting for source in report.sources) or any(one.in_progress for one in report.groups)
+        if waiting or seen != self._seen:
+            self._seen, self._since = seen, monotonic()
+        return monotonic() - self._since >= self._long_enough

@@ -12,7 +12,9 @@ from datetime import datetime
 from viewkeeper.warehouse.record import Record
 
 
-def lags(records: Sequence[Record], committed: Mapping[str, Sequence[str]], complete: str) -> dict[str, list[float]]:
+def lags(
+    records: Sequence[Record], committed: Mapping[str, Sequence[datetime]], complete: str
+) -> dict[str, list[float]]:
     """For each group the seconds that each transaction took, in no order.
 
     `records` are the commits since the writers began, `committed` says when each transaction of a source was committed,
@@ -26,7 +28,7 @@ def lags(records: Sequence[Record], committed: Mapping[str, Sequence[str]], comp
                 for source in positions.keys() & step.keys():
                     positions[source].append(step[source])
     made = {
-        source: [(place, datetime.fromisoformat(when)) for place, when in zip(places, committed[source], strict=True)]
+        source: list(zip(places, committed[source], strict=True))
         for source, places in positions.items()
         if len(places) == len(committed[source])
     }

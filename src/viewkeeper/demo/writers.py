@@ -3,17 +3,17 @@
 with Writers(order) as writers:
     writers.begin()
     ...
-    commits = writers.stop()       # or writers.wait(), if they are to commit everything
+    while writers.writing: ...
+    commits = writers.stop()        # or before: what is under way is finished then
 """
 
-import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from viewkeeper.demo.writing import Order
+from viewkeeper.demo.writing import Committed, Order
 from viewkeeper.errors import SourceError
 
 PATIENCE = 60.0
@@ -24,7 +24,6 @@ class Writers:
     """The writing process; it ends with this one, whatever happens."""
 
     def __init__(self, order: Order) -> None:
-        self._order = order
         # A session of its own: Ctrl-C is for the one who ordered this, who then stops it between two transactions.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "viewkeeper.demo.writing"],
@@ -68,18 +67,12 @@ class Writers:
     def writing(self) -> bool:
         return self._process.poll() is None
 
-    def stop(self) -> Mapping[str, Sequence[str]]:
+    def stop(self) -> dict[str, list[datetime]]:
         """End it after the transactions that are under way; for each database when each transaction was committed."""
         out, told = self._process.communicate(timeout=PATIENCE)
         if self._process.returncode:
             raise self._failed(out, told)
-        committed: dict[str, list[str]] = json.loads(out)["committed"] if out.strip() else {}
-        return committed
-
-    def wait(self) -> Mapping[str, Sequence[str]]:
-        """The same when all transactions are committed."""
-        self._process.wait(timeout=self._order.seconds + PATIENCE)
-        return self.stop()
+        return Committed.of(out).times() if out.strip() else {}
 
     def _failed(self, out: str, told: str) -> SourceError:
         reason = (told.strip() or out.strip() or f"exit code {self._process.returncode}").splitlines()[-1]

@@ -1,7 +1,7 @@
 """The process that writes to the databases: python -m viewkeeper.demo.writing
 
     in      a line with the order as JSON: URLs, seed, seconds; another line when it is to begin; the end stops it
-    out     "ready"; at the end one line: for each database, when each of its transactions was committed
+    out     "ready"; at the end one line: for each database, when each of its transactions was committed (`Committed`)
 
 It is a process of its own because the databases are somebody else's, and so that it takes no time from those who keep
 the views fresh. One thread per database: transaction k of n is committed k/n of the seconds after the beginning, or as
@@ -11,8 +11,9 @@ soon after that as the database allows.
 import json
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from viewkeeper.clock import monotonic, now
 from viewkeeper.demo.business import transactions
@@ -35,6 +36,26 @@ class Order:
         return cls(**json.loads(text))
 
 
+@dataclass(frozen=True)
+class Committed:
+    """When each transaction of each database was committed."""
+
+    began: str
+    after: Mapping[str, Sequence[int]]
+    """milliseconds since then: short, for what waits in a pipe must fit in there"""
+
+    def as_json(self) -> str:
+        return json.dumps({"began": self.began, "after": dict(self.after)})
+
+    @classmethod
+    def of(cls, text: str) -> "Committed":
+        return cls(**json.loads(text))
+
+    def times(self) -> dict[str, list[datetime]]:
+        began = datetime.fromisoformat(self.began)
+        return {name: [began + timedelta(milliseconds=one) for one in after] for name, after in self.after.items()}
+
+
 @dataclass
 class Writer:
     """The transactions of one database."""
@@ -43,7 +64,7 @@ class Writer:
     order: Order
 
     def __post_init__(self) -> None:
-        self.committed: list[str] = []
+        self.after: list[int] = []
         self.trouble: str | None = None
         self._database = open_database(self.order.urls[self.name])
         self._transactions = transactions(self.name, self.order.seed, self.order.seconds)
@@ -56,7 +77,7 @@ class Writer:
                 if stop.wait(max(0.0, begin + number * pause - monotonic())):
                     return
                 self._database.carry_out(transaction)
-                self.committed.append(now().isoformat())
+                self.after.append(round((monotonic() - begin) * 1000))
         except Exception as error:
             # Whatever its database says: the one who ordered this is told, and the others write on.
             self.trouble = f"{self.name}: {type(error).__name__}: {error}"
@@ -77,14 +98,14 @@ def main() -> int:
     stop = threading.Event()
     if not sys.stdin.readline():
         return 0
-    begin = monotonic()
+    began, begin = now().isoformat(), monotonic()
     threads = [threading.Thread(target=writer.write, args=(begin, stop)) for writer in writers]
     for thread in threads:
         thread.start()
     threading.Thread(target=_stop_at_the_end, args=(stop,), daemon=True).start()
     for thread in threads:
         thread.join()
-    print(json.dumps({"committed": {writer.name: writer.committed for writer in writers}}), flush=True)
+    print(Committed(began, {writer.name: writer.after for writer in writers}).as_json(), flush=True)
     troubles = [writer.trouble for writer in writers if writer.trouble is not None]
     print(*troubles, sep="; ", file=sys.stderr, flush=True)
     return 1 if troubles else 0
