@@ -35,11 +35,12 @@ bench: $(STAMP) java ## run every benchmark
 soak: $(STAMP) java ## run the long randomized tests
 	$(BIN)/pytest -m soak -n 2 --dist loadfile
 
-docs: $(STAMP) java ## regenerate the generated parts of the documentation
+docs: $(STAMP) ## regenerate the generated parts of the documentation, and build its site
 	$(BIN)/python docs/regenerate.py
+	$(BIN)/python docs/build_site.py
 
 clean: ## remove the virtual environment, caches and build output
-	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist site .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Spark runs on Java 17 or later.

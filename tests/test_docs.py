@@ -14,12 +14,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from page_examples import DOCS, PAGES, ROOT, blocks, run_page
 from viewkeeper.algorithms.registry import ALGORITHMS, Transactions
 from viewkeeper.cli.main import viewkeeper
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCS = ROOT / "docs"
-PAGES = sorted(DOCS.rglob("*.md"))
 WITH_THE_TOP = [page for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md") if page.exists()]
 SECTIONS = ("The idea", "Assumptions", "The equation", "An example", "The guarantee", "The cost")
 
@@ -49,6 +47,8 @@ def output_of(command: str) -> str:
     """What `docs/regenerate.py` puts into a page, made in this process."""
     if command == "python benchmarks/messages.py --markdown":
         return str(module("benchmarks/messages.py").markdown(measured())).rstrip()
+    if command == "python docs/cli_reference.py":
+        return str(module("docs/cli_reference.py").markdown()).rstrip()
     program, *arguments = shlex.split(command)
     assert program == "viewkeeper", f"no way to run this in process: {command}"
     done = CliRunner().invoke(viewkeeper, arguments, catch_exceptions=False)
@@ -105,6 +105,16 @@ def test_generated_parts_are_current(page: Path, monkeypatch: pytest.MonkeyPatch
     assert text == regenerate.regenerated(text), "out of date: run 'make docs'"
 
 
+def test_pictures_are_current() -> None:
+    level_pictures = module("docs/level_pictures.py")
+    stale = [
+        file
+        for file, example in level_pictures.PICTURES.items()
+        if (level_pictures.FOLDER / file).read_text(encoding="utf-8") != level_pictures.picture(example)
+    ]
+    assert stale == [], "out of date: run 'make docs'"
+
+
 def table(text: str, first_heading: str) -> Iterator[list[str]]:
     """The rows of the table whose first column has this heading."""
     lines = iter(text.splitlines())
@@ -153,7 +163,8 @@ def test_figures_beside_table_1_are_those_measured() -> None:
 
 
 def test_the_history_shown_is_the_history_judged() -> None:
-    shown = section("consistency.md", "The history format").split("```json\n")[1].split("```")[0]
+    page = (DOCS / "reference" / "history-format.md").read_text(encoding="utf-8")
+    shown = page.split("```json\n")[1].split("```")[0]
     assert json.loads(shown) == json.loads((DOCS / "example-history.json").read_text(encoding="utf-8"))
 
 
@@ -168,27 +179,39 @@ def test_relative_links_resolve(page: Path) -> None:
     assert [target for target in relative if not (page.parent / target).exists()] == []
 
 
-def commands(page: Path) -> list[str]:
-    blocks = re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    lines = (line.partition("#")[0].strip() for block in blocks for line in block.splitlines())
-    return [line for line in lines if line.startswith("viewkeeper ")]
-
-
-# Their commands need what their Python makes: `test_warehouse_page.py`, `test_live_pages.py`, `test_summary_pages.py`
-# and `test_self_maintained_page.py` run both.
-MIXED = {
-    DOCS / name
-    for name in ("warehouse.md", "live-views.md", "sources.md", "summary-tables.md", "self-maintained-views.md")
+# Their examples start Spark: these tests run them.
+RUN_BY = {
+    "warehouse.md": "test_warehouse_page.py",
+    "live-views.md": "test_live_pages.py",
+    "sources.md": "test_live_pages.py",
+    "summary-tables.md": "test_summary_pages.py",
+    "self-maintained-views.md": "test_self_maintained_page.py",
+    "how-to/my-files.md": "test_how_to_pages.py",
+    "how-to/a-cube.md": "test_how_to_pages.py",
+    "how-to/recover.md": "test_how_to_pages.py",
 }
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if commands(page) and page not in MIXED], ids=named)
-def test_commands_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the order of the page and in one folder, so that one command can read what another wrote."""
+def run_elsewhere(page: Path) -> str | None:
+    return RUN_BY.get(page.relative_to(DOCS).as_posix())
+
+
+def run_here(page: Path) -> bool:
+    return run_elsewhere(page) is None and any(not block.not_run for block in blocks(page))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if run_here(page)], ids=named)
+def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the order of the page and in one folder, so that one command can read what another wrote. All are quick."""
     monkeypatch.chdir(tmp_path)
-    for command in commands(page):
-        done = CliRunner().invoke(viewkeeper, shlex.split(command)[1:])
-        assert done.exit_code == 0, f"{command}\n{done.output}\n{done.exception!r}"
+    run_page(page)
+
+
+@pytest.mark.parametrize("page", RUN_BY)
+def test_examples_that_are_run_elsewhere_are_run_there(page: str) -> None:
+    text = (ROOT / "tests" / RUN_BY[page]).read_text(encoding="utf-8")
+    assert Path(page).name in text
+    assert any(not block.not_run for block in blocks(DOCS / page))
 
 
 # Words

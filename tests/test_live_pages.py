@@ -1,14 +1,13 @@
 """`docs/live-views.md`, `docs/sources.md` and the live example of the README: their Python and their commands run."""
 
 import re
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
-from viewkeeper.cli.main import VERBS, viewkeeper
+from page_examples import run_page
+from viewkeeper.cli.main import VERBS
 from viewkeeper.sources.registry import KINDS
 
 if TYPE_CHECKING:
@@ -17,21 +16,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 LIVE, SOURCES = ROOT / "docs" / "live-views.md", ROOT / "docs" / "sources.md"
 BLOCK = re.compile(r"^```(?P<language>python|sh)\n(?P<code>.*?)^```", flags=re.DOTALL | re.MULTILINE)
-
-
-def run_page(page: Path) -> None:
-    """In the order of the page, in one folder and one namespace."""
-    text = page.read_text(encoding="utf-8")
-    names: dict[str, Any] = {}
-    for block in BLOCK.finditer(text):
-        if block["language"] == "python":
-            # Padded, so that a failure names the line of the page.
-            lines = "\n" * text.count("\n", 0, block.start("code"))
-            exec(compile(lines + block["code"], str(page), "exec"), names)
-            continue
-        for command in block["code"].splitlines():
-            done = CliRunner().invoke(viewkeeper, shlex.split(command, comments=True)[1:])
-            assert done.exit_code == 0, f"{command}\n{done.output}\n{done.exception!r}"
 
 
 @pytest.mark.parametrize("page", [LIVE, SOURCES], ids=lambda page: page.name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test_live_pages import run_page
+from page_examples import run_page
 from viewkeeper import Warehouse
 from viewkeeper.cli.main import VERBS
 from viewkeeper.errors import UnsupportedClause

@@ -1,0 +1,111 @@
+"""The reference is complete: every verb, every property with its values, every code of an error."""
+
+import ast
+import re
+from pathlib import Path
+
+from page_examples import DOCS, ROOT
+from viewkeeper import errors
+from viewkeeper.algorithms.registry import ALGORITHMS
+from viewkeeper.cli.main import VERBS
+from viewkeeper.project.defaults import OF_KINDS, Kind
+from viewkeeper.sql import definition
+from viewkeeper.storage.self_maintained import STORAGES
+from viewkeeper.warehouse.self_maintained.automatic import REMOTE
+from viewkeeper.warehouse.self_maintained.choosing import AUTO, OF_SELF_MAINTAINED
+
+CLI, PROPERTIES, ERRORS = (DOCS / "reference" / f"{name}.md" for name in ("cli", "properties", "errors"))
+
+
+def tables(page: Path) -> list[list[list[str]]]:
+    """The tables of a page: their rows, without the headings, as cells."""
+    found: list[list[list[str]]] = []
+    for part in re.findall(r"(?:^\|.*\n)+", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        rows = [[cell.strip() for cell in row[1:-1].split("|")] for row in part.splitlines()]
+        found.append(rows[2:])
+    return found
+
+
+def code(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def test_every_verb_has_its_place() -> None:
+    headings = re.findall(r"^### (.+)$", CLI.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert headings == list(VERBS)
+
+
+# Properties
+
+
+def test_every_property_is_explained_with_its_values() -> None:
+    values, _ = tables(PROPERTIES)
+    assert [name for cell, *_ in values for name in code(cell)] == list(definition.PROPERTIES)
+    shown = {code(name)[0]: code(choices) for name, choices, *_ in values}
+    for name, choices in definition._CHOICES.items():
+        assert set(shown[name]) == set(choices), name
+    assert set(shown["storage"]) == {REMOTE, AUTO, *STORAGES}
+
+
+def test_defaults_of_properties_are_those_of_the_code() -> None:
+    values, _ = tables(PROPERTIES)
+    defaults = {code(name)[0]: default for name, _, default, _ in values}
+    assert defaults["nested_depth"] == str(ALGORITHMS["nested-sweep"].options["depth"])
+    first = {name: choices[0] for name, choices in definition._CHOICES.items()}
+    assert {name: code(defaults[name])[0] for name in first} == first
+
+
+def test_which_view_has_which_property() -> None:
+    _, which = tables(PROPERTIES)
+    columns = (OF_KINDS[Kind.JOINS], OF_SELF_MAINTAINED, OF_KINDS[Kind.SUMMARIES], OF_KINDS[Kind.OVER_VIEWS])
+    for place, of_kind in enumerate(columns, 1):
+        told = [code(row[0])[0] for row in which if not row[place].startswith("no")]
+        assert set(told) == set(of_kind), place
+
+
+# Errors
+
+
+def error_classes() -> dict[str, str]:
+    """The code of every class, by its name."""
+    return {
+        name: kind.code
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, errors.ViewkeeperError)
+    }
+
+
+def given_codes() -> set[str]:
+    """Codes that are given where an error is raised, and those that the command line has for itself."""
+    found = set()
+    for file in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                found |= {word.value for word in node.keywords if word.arg == "code"}
+                if isinstance(node.func, ast.Name) and node.func.id == "_explain":
+                    found.add(node.args[0])
+            if isinstance(node, ast.Dict):
+                keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+                if "code" in keys and "hint" in keys:
+                    found.add(node.values[keys.index("code")])
+    return {node.value for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def test_every_code_of_an_error_is_explained() -> None:
+    rows = [row for table in tables(ERRORS) for row in table]
+    told = {code(row[0])[0]: row for row in rows}
+    classes = error_classes()
+    assert len(told) == len(rows), "a code stands twice"
+    assert set(told) == set(classes.values()) | given_codes()
+    wrong = {
+        name: kind
+        for kind, own in classes.items()
+        for name, row in told.items()
+        if name == own and code(row[1])[:1] != [kind] and (name, kind) != ("error", "ViewkeeperError")
+    }
+    assert wrong == {}
+
+
+def test_every_error_says_what_to_do() -> None:
+    silent = [row[0] for table in tables(ERRORS) for row in table if not row[3] and row[0] != "`error`"]
+    assert silent == []
