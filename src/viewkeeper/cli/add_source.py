@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from viewkeeper.warehouse.warehouse import Warehouse
 
 
+MOST_STATEMENTS = 6
+"""lines of statements that an error still shows; a server's settings are a few, the triggers of SQLite are not"""
+
+
 @click.command("add-source", short_help="Add a database, lake or folder as a source.")
 @click.argument("name")
 @click.argument("url")
@@ -157,7 +161,7 @@ def _add(
     except SourceUnfit as error:
         if not error.hint.startswith(INSTALL):
             raise
-        raise SourceUnfit(
-            error.detail,
-            f"add it with --install; 'viewkeeper doctor URL --as {name}' shows the statements to run by hand instead",
-        ) from error
+        by_hand = error.hint.removeprefix(INSTALL)
+        if by_hand.count("\n") > MOST_STATEMENTS:
+            by_hand = f"; 'viewkeeper doctor URL --as {name}' shows the statements to run by hand instead"
+        raise SourceUnfit(error.detail, f"add it with --install{by_hand}") from error
