@@ -22,7 +22,7 @@ def contents_of_states(one: World, name: str) -> list[list[Row]]:
     members = families(last.catalog).get(name) or (last.catalog[name],)
     found = []
     for state in wh.states(name):
-        record, _ = last._holding(members[0], state.state, name)
+        record, _ = last.holding(members[0], state.state, name)
         assert record.groups[members[0].group].last == state.state, "a commit of a complete lattice has one state"
         found.append(one.oracle.shown(*((view, read_rows(wh._files, view, record)) for view in members)))
     return found

@@ -11,7 +11,7 @@ ExpressionError, and the Spark engine.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlglot import exp
 
@@ -26,11 +26,13 @@ from viewkeeper.sql.syntax import spark_sql
 from viewkeeper.sql.type_families import Family, SqlType, sql_type, type_name
 
 
-def compile_evaluator(node: exp.Expr, positions: Mapping[str, int], sql: str) -> Callable[[tuple[Any, ...]], Any]:
+def compile_evaluator(
+    node: exp.Expr, positions: Mapping[str, int], sql: str, compiler: "type[Compiler] | None" = None
+) -> Callable[[tuple[Any, ...]], Any]:
     """The function that evaluates a tree on a row, whose columns are at `positions`; `sql` names it in errors."""
-    compiler = _Compiler(positions)
+    writer = (compiler or Compiler)(positions)
     try:
-        code = compiler.code(node)
+        code = writer.code(node)
     except RecursionError as error:
         raise _too_deep(sql) from error
     if isinstance(node.unnest(), exp.Column):
@@ -48,7 +50,7 @@ def compile_evaluator(node: exp.Expr, positions: Mapping[str, int], sql: str) ->
         "    except (TypeError, ValueError, ArithmeticError) as error:\n"
         "        raise failure(error) from error\n"
     )
-    namespace = {**FUNCTIONS, **compiler.constants, "failure": failure}
+    namespace = {**FUNCTIONS, **writer.constants, "failure": failure}
     try:
         exec(source, namespace)
     except (SyntaxError, RecursionError, MemoryError) as error:
@@ -69,7 +71,7 @@ def flat_name(column: exp.Expr) -> str:
 def computed_type(node: exp.Expr) -> SqlType:
     """The type of what a tree computes in memory; ExpressionError if only Spark can evaluate it."""
     positions = {flat_name(column): 0 for column in node.find_all(exp.Column)}
-    return _Compiler(positions).code(node).type
+    return Compiler(positions).code(node).type
 
 
 def type_of(node: exp.Expr) -> str:
@@ -102,13 +104,17 @@ def _is_decimal(node: exp.Expr) -> bool:
     return node.type is not None and node.type.this is exp.DType.DECIMAL
 
 
-class _Compiler(Arithmetic):
+class Compiler(Arithmetic):
+    """Writes the Python of a tree, node by node."""
+
+    handlers: ClassVar[Mapping[type[exp.Expr], Callable[[Any, exp.Expr], Code]]]
+
     def __init__(self, positions: Mapping[str, int]) -> None:
         super().__init__()
         self.positions = positions
 
     def code(self, node: exp.Expr) -> Code:
-        handler = _HANDLERS.get(type(node))
+        handler = self.handlers.get(type(node))
         if handler is None:
             raise refusal(f"{node.sql_name()} in {spark_sql(node)}" if isinstance(node, exp.Func) else spark_sql(node))
         return handler(self, node)
@@ -328,35 +334,35 @@ _HASHABLE = frozenset(
     }
 )
 
-_HANDLERS: dict[type[exp.Expr], Callable[[_Compiler, exp.Expr], Code]] = {
-    exp.Column: _Compiler.column,
-    exp.Literal: _Compiler.literal,
-    exp.RawString: _Compiler.literal,
-    exp.Boolean: _Compiler.truth,
-    exp.Null: _Compiler.null,
-    exp.Paren: _Compiler.paren,
-    exp.And: _Compiler.connector,
-    exp.Or: _Compiler.connector,
-    exp.Not: _Compiler.negation,
-    **dict.fromkeys(_SYMBOLS, _Compiler.compare),
-    exp.NullSafeEQ: _Compiler.null_safe,
-    exp.NullSafeNEQ: _Compiler.null_safe,
-    exp.Is: _Compiler.is_,
-    exp.Between: _Compiler.between,
-    exp.In: _Compiler.in_,
-    exp.Like: _Compiler.like,
-    exp.Escape: _Compiler.escape,
-    exp.Case: _Compiler.case,
-    exp.If: _Compiler.if_,
-    exp.Coalesce: _Compiler.coalesce,
-    exp.Nullif: _Compiler.nullif,
-    **dict.fromkeys(ARITHMETIC, _Compiler.arithmetic),
-    exp.Div: _Compiler.division,
-    exp.Mod: _Compiler.remainder,
-    exp.Neg: _Compiler.sign,
-    exp.Abs: _Compiler.sign,
-    exp.DPipe: _Compiler.concat,
-    exp.Concat: _Compiler.concat,
-    exp.Cast: _Compiler.cast,
-    exp.TryCast: _Compiler.cast,
+Compiler.handlers = {
+    exp.Column: Compiler.column,
+    exp.Literal: Compiler.literal,
+    exp.RawString: Compiler.literal,
+    exp.Boolean: Compiler.truth,
+    exp.Null: Compiler.null,
+    exp.Paren: Compiler.paren,
+    exp.And: Compiler.connector,
+    exp.Or: Compiler.connector,
+    exp.Not: Compiler.negation,
+    **dict.fromkeys(_SYMBOLS, Compiler.compare),
+    exp.NullSafeEQ: Compiler.null_safe,
+    exp.NullSafeNEQ: Compiler.null_safe,
+    exp.Is: Compiler.is_,
+    exp.Between: Compiler.between,
+    exp.In: Compiler.in_,
+    exp.Like: Compiler.like,
+    exp.Escape: Compiler.escape,
+    exp.Case: Compiler.case,
+    exp.If: Compiler.if_,
+    exp.Coalesce: Compiler.coalesce,
+    exp.Nullif: Compiler.nullif,
+    **dict.fromkeys(ARITHMETIC, Compiler.arithmetic),
+    exp.Div: Compiler.division,
+    exp.Mod: Compiler.remainder,
+    exp.Neg: Compiler.sign,
+    exp.Abs: Compiler.sign,
+    exp.DPipe: Compiler.concat,
+    exp.Concat: Compiler.concat,
+    exp.Cast: Compiler.cast,
+    exp.TryCast: Compiler.cast,
 }

@@ -8,7 +8,7 @@ expression: two expressions are equal if their texts are.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import sqlglot
 from sqlglot import exp
@@ -41,7 +41,7 @@ class Expression:
         return cls(_quoted(name), frozenset({name}), type, ((name, type),))
 
     @classmethod
-    def from_node(cls, node: exp.Expr) -> "Expression":
+    def from_node(cls, node: exp.Expr) -> Self:
         """From a tree whose columns are qualified by the alias of their operand, and typed if the types are known."""
         columns = {flat_name(column): type_of(column) for column in node.find_all(exp.Column)}
         return cls(

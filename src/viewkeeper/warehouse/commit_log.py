@@ -117,15 +117,16 @@ class CommitLog:
         low, high = 0, len(numbers) - 1
         while low < high:
             middle = (low + high) // 2
-            there = self._retained(numbers[middle]).groups.get(group)
+            there = self.retained(numbers[middle]).groups.get(group)
             low, high = (middle + 1, high) if there is None or there.last < state else (low, middle)
-        record = self._retained(numbers[low])
+        record = self.retained(numbers[low])
         there = record.groups.get(group)
         if there is None or not min(there.first, there.last) <= state <= there.last:
             raise state_gone(group, state)
         return record
 
-    def _retained(self, commit: int) -> Record:
+    def retained(self, commit: int) -> Record:
+        """A record that was there; StateGone if vacuum has removed it."""
         try:
             return self.record(commit)
         except DamagedWarehouse:

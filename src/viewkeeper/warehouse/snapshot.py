@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from viewkeeper.errors import StateGone
+from viewkeeper.errors import ExpressionError, StateGone
 from viewkeeper.messages import Vector
 from viewkeeper.warehouse.catalog import Catalog, Catalogs, Definition, Layout, families, find, readable, tables_of
 from viewkeeper.warehouse.commit_log import CommitLog, state_gone
@@ -18,6 +18,7 @@ from viewkeeper.warehouse.store import LocalStore
 from viewkeeper.warehouse.tables import Tables
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from viewkeeper.warehouse.computed_views import ComputedView
@@ -85,15 +86,15 @@ class Snapshot:
 
     def vector(self, view: str) -> Vector:
         """The positions of the sources that the last state of a view reflects."""
-        return dict(self._record.groups[self._members(view)[0].group].vector)
+        return dict(self._record.groups[self.members(view)[0].group].vector)
 
     def state(self, view: str) -> int:
         """The number of the last state of a view."""
-        return self._record.groups[self._members(view)[0].group].last
+        return self._record.groups[self.members(view)[0].group].last
 
     def states(self, view: str) -> list[State]:
         """The states of a view that can be read, oldest first."""
-        members = [tables_of(self.catalog, one) for one in self._members(view)]
+        members = [tables_of(self.catalog, one) for one in self.members(view)]
         return common_states([states_of(self._files.log, tables, self._record) for tables in members])
 
     # --- reading ---
@@ -103,6 +104,15 @@ class Snapshot:
         `_vk_weight`."""
         stored = self.stored(view, state)
         return stored.weights() if weights else stored.bag()
+
+    def arrow(self, view: str, state: int | None = None) -> "pa.Table":
+        """The rows of a view in Arrow; Spark is not asked, unless the view shows what Spark alone evaluates."""
+        from viewkeeper.warehouse.arrow_reading.parts import arrow_table
+
+        try:
+            return arrow_table(self, view, state)
+        except ExpressionError:
+            return self.read(view, state).toArrow()
 
     def stored(self, view: str, state: int | None = None) -> "StoredView":
         """The same in any of its forms."""
@@ -121,7 +131,7 @@ class Snapshot:
         """The signed rows of the states after `since`, up to `until` (by default the last)."""
         from viewkeeper.warehouse.changes import family_changes
 
-        members = self._members(view)
+        members = self.members(view)
         changes = [self._changes(member, since, until, view) for member in members]
         return family_changes(changes, members) if view in families(self.catalog) else changes[0]
 
@@ -131,7 +141,7 @@ class Snapshot:
 
         return run_query(self, self._files.spark, query)
 
-    def _members(self, view: str) -> tuple[Definition, ...]:
+    def members(self, view: str) -> tuple[Definition, ...]:
         """The members of a family, or a view by itself."""
         return families(self.catalog).get(view) or (find(self.catalog, view),)
 
@@ -148,7 +158,7 @@ class Snapshot:
 
         tables, last = tables_of(self.catalog, view), self._record.groups[view.group].last
         for table in tables:
-            self._holding(table, state, asked)
+            self.holding(table, state, asked)
         stored = [self._table(table, state, asked) for table in tables]
         at = last, *(self._record.tables[table.name].version for table in tables)
 
@@ -164,8 +174,8 @@ class Snapshot:
         tables, newest = tables_of(self.catalog, view), []
         last = self._record.groups[view.group].last if until is None else until
         for table in tables:
-            self._holding(table, since, asked)
-            newest.append(self._holding(table, last, asked)[0])
+            self.holding(table, since, asked)
+            newest.append(self.holding(table, last, asked)[0])
         if last < since:
             raise StateGone(f"state {last} of {asked} is before state {since}", "give the earlier one as 'since'")
         signed = [
@@ -185,7 +195,7 @@ class Snapshot:
 
         if self._pin is not None:
             self._pin.renew()
-        record, state = self._holding(view, state, asked)
+        record, state = self.holding(view, state, asked)
         table = record.tables[view.name]
         files, spark, store = self._files, self._files.spark(), self._files.store
         listed = files.tables.files(view, table)
@@ -194,7 +204,7 @@ class Snapshot:
         later = [DataFile(table.changes, 0, 0)] if table.changes and state < record.groups[view.group].last else []
         return RewrittenView(spark, store, view, listed, later, state)
 
-    def _holding(self, view: Definition, state: int | None, asked: str) -> tuple[Record, int]:
+    def holding(self, view: Definition, state: int | None, asked: str) -> tuple[Record, int]:
         """The record to read a state from, and its number; StateGone for the name that was asked for."""
         last = self._record.groups[view.group].last
         table = self._record.tables[view.name]
@@ -207,6 +217,11 @@ class Snapshot:
             return self._record, state
         log = self._files.log
         return log.find_state(view.group, state, since=table.kept, newest=self._record.commit), state
+
+
+def at_commit(files: Files, commit: int) -> Snapshot:
+    """A commit that somebody has looked at before; StateGone if vacuum has removed it."""
+    return Snapshot(files, files.log.retained(commit))
 
 
 def pinned(files: Files) -> Snapshot:

@@ -1,0 +1,1 @@
+"""Views read with Arrow alone: no Spark, on any machine that sees the files."""

@@ -1,0 +1,1 @@
+"""The format `viewkeeper` of Spark: views and their changes, for programs that know nothing else of viewkeeper."""
