@@ -10,16 +10,20 @@ from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_opti
 from viewkeeper.cli.sql_text import sql_text
 
 if TYPE_CHECKING:
+    from viewkeeper.warehouse.altering.alteration import Alteration
     from viewkeeper.warehouse.summaries.explanation import Explanation
     from viewkeeper.warehouse.warehouse import Warehouse
+
+_DONE = {"create": "created", "alter": "altered", "reload": "replaced"}
 
 
 @click.command("create-view", short_help="Create a view over sources, and load it.")
 @click.argument("sql", metavar="[CREATE...]", required=False)
 @warehouse_option
 @click.option("--file", "file", metavar="FILE", type=click.Path(), help="Read the definition from a file.")
+@click.option("--replace", is_flag=True, help="If the view is there, make it what the definition says.")
 @json_option
-def create_view(sql: str | None, path: str, file: str | None, as_json: bool) -> None:
+def create_view(sql: str | None, path: str, file: str | None, replace: bool, as_json: bool) -> None:
     """Create a view: CREATE MATERIALIZED VIEW name [TBLPROPERTIES (...)] AS SELECT ..., in Spark's dialect.
 
     Give it as one argument, as - for standard input, or with --file. Tables are named source.table; a bare name is
@@ -31,16 +35,22 @@ def create_view(sql: str | None, path: str, file: str | None, as_json: bool) -> 
     properties are 'consistency', 'refresh', 'group', 'retention', 'minmax' and 'core': docs/summary-tables.md. CUBE,
     ROLLUP and GROUPING SETS make a family: a table for each set of groups, all read by the name of the view.
 
+    With --replace, or CREATE OR REPLACE, a view that is there is changed: in place where its rows stay the same, else
+    made anew beside the old one, with the views that read it, and put in its place by one commit: docs/live-views.md.
+    CREATE MATERIALIZED VIEW IF NOT EXISTS leaves a view of that name as it is.
+
     \b
     Examples:
       viewkeeper create-view 'CREATE MATERIALIZED VIEW big AS SELECT id FROM shop.orders WHERE amount > 99' -w lake
       viewkeeper create-view 'CREATE MATERIALIZED VIEW n AS SELECT city, COUNT(*) AS n FROM shop.orders GROUP BY city'
       viewkeeper create-view --file named.sql -w lake
+      viewkeeper create-view --replace 'CREATE MATERIALIZED VIEW big AS SELECT id FROM shop.orders WHERE amount > 50'
     """
     text = sql_text(sql, file, "view")
     with open_to_maintain(path, quiet=as_json) as warehouse:
         with load_shown(warehouse, quiet=as_json):
-            name = warehouse.create_view(text)
+            done = _create(warehouse, text, replace=replace)
+        name = done.view
         made = [view for view in warehouse.status().views if name in (view.view, view.family)]
         chosen = _chosen(warehouse, name)
     first, rows = made[0], sum(view.rows for view in made)
@@ -48,17 +58,40 @@ def create_view(sql: str | None, path: str, file: str | None, as_json: bool) -> 
         told = {what: getattr(first, what) for what in ("group", "algorithm", "consistency", "state")}
         members = {"tables": [view.view for view in made]} if first.family else {}
         storage = {"storage": chosen.storage, "storage_reasons": chosen.storage_reasons} if chosen is not None else {}
-        click.echo(json.dumps({"view": name, **told, "rows": rows, **members, **storage}))
+        what = {"done": done.kind, "reasons": done.reasons, "dependants": done.dependants}
+        click.echo(json.dumps({"view": name, **told, "rows": rows, **members, **storage, **what}))
         return
     from viewkeeper.cli.tables import counted
 
+    if done.kind == "keep":
+        click.echo(f"kept {name}: {'; '.join(done.reasons) or 'the definition means what it meant'}")
+        return
+    if done.kind != "create":
+        click.echo(f"{'altered in place' if done.kind == 'alter' else 'made anew'}: {'; '.join(done.reasons)}")
+    if done.dependants:
+        click.echo(f"made anew with it: {', '.join(done.dependants)}")
     tables = f", {counted(len(made), 'table')} ({', '.join(view.view for view in made)})" if first.family else ""
     click.echo(
-        f"created {name}{tables} with {counted(rows, 'row')}, in group {first.group}: "
+        f"{_DONE[done.kind]} {name}{tables} with {counted(rows, 'row')}, in group {first.group}: "
         f"{first.algorithm}, {first.consistency} consistency"
     )
     if chosen is not None:
         click.echo(f"storage {chosen.storage}: {'; '.join(chosen.storage_reasons)}")
+
+
+def _create(warehouse: "Warehouse", text: str, *, replace: bool) -> "Alteration":
+    """Create a view, or see to the one that is there; what was done."""
+    from viewkeeper.sql.create_clauses import IfThere, read_create
+    from viewkeeper.warehouse.altering.alteration import Alteration
+
+    if_there = read_create(text).if_there
+    if replace or if_there is IfThere.REPLACE:
+        return warehouse.alter_view(text)
+    before = set(warehouse.views)
+    name = warehouse.create_view(text)
+    if name in before:
+        return Alteration(name, "keep", ("there is a view of that name, and IF NOT EXISTS leaves it as it is",))
+    return Alteration(name, "create")
 
 
 def _chosen(warehouse: "Warehouse", name: str) -> "Explanation | None":

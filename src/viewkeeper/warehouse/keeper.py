@@ -141,10 +141,10 @@ class Keeper:
                 raise DefinitionError("the view has no name", "write CREATE MATERIALIZED VIEW name AS SELECT ...")
             return self.create(create.sql)
 
-    def alter_view(self, sql: str) -> Alteration:
-        """Make a view what a definition says."""
+    def alter_view(self, sql: str, also: Sequence[str] = ()) -> Alteration:
+        """Make a view what a definition says, and those that read it what others say."""
         with self._alone():
-            return alter(self, sql)
+            return alter(self, sql, also)
 
     def create(self, sql: str) -> str:
         """Parse, choose an algorithm, load, and commit the first state; its name."""

@@ -26,6 +26,7 @@ from viewkeeper.warehouse.catalog import Catalogs, find, tables_of
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.commit_log import FORMAT_FILE, CommitLog, create_format, read_format
 from viewkeeper.warehouse.compaction import DEFAULT_POLICY, CompactionPolicy, Housekeeper
+from viewkeeper.warehouse.definitions import definitions_of
 from viewkeeper.warehouse.durations import seconds
 from viewkeeper.warehouse.histories import recording
 from viewkeeper.warehouse.keeper import Keeper
@@ -191,6 +192,10 @@ class Warehouse:
         )
         return tuple(definition.relations)
 
+    def move_source(self, name: str, url: str) -> None:
+        """From now on a source is at another URL. It must be the database that it was: its views go on from there."""
+        self._keeper.sources.move(name, url)
+
     def remove_source(self, name: str, *, force: bool = False) -> list[str]:
         """Undo what was installed at a source and forget it; the statements that are left for somebody else to run.
 
@@ -223,7 +228,7 @@ class Warehouse:
         None: nobody is."""
         self._keeper.loads.watch = watch
 
-    def alteration(self, sql: str) -> Alteration:
+    def alteration(self, sql: str, also: Sequence[str] = ()) -> Alteration:
         """What `alter_view` would do with a CREATE MATERIALIZED VIEW; nothing is done, and no source is asked.
 
         It also works with `read_only`.
@@ -231,16 +236,19 @@ class Warehouse:
         from viewkeeper.warehouse.altering.planning import plan_alteration
         from viewkeeper.warehouse.summaries.overview import Overview
 
-        return plan_alteration(Overview(self._latest(), self._known_sources), sql).alteration
+        return plan_alteration(Overview(self._latest(), self._known_sources), sql, also).alteration
 
-    def alter_view(self, sql: str) -> Alteration:
+    def alter_view(self, sql: str, also: Sequence[str] = ()) -> Alteration:
         """Make a view what a CREATE MATERIALIZED VIEW says; what was done.
 
         It is created if it is not there, and left alone if the definition means the same. Otherwise what can be changed
         without reading a source is; everything else makes it anew, with the views that read it, while readers go on
         seeing the old ones, until one commit puts the new ones in their place.
+
+        `also` are new definitions of views that read it. Those that are made anew with it are made so, in that commit:
+        what they were before may not fit it any more.
         """
-        return self._keeper.alter_view(sql)
+        return self._keeper.alter_view(sql, also)
 
     def cube(
         self,
@@ -414,6 +422,11 @@ class Warehouse:
     @property
     def views(self) -> tuple[str, ...]:
         return self._latest().views
+
+    @property
+    def definitions(self) -> dict[str, str]:
+        """The statement that each view or family was created by; one that has no statement is not among them."""
+        return definitions_of(self._files.catalogs.read(self._files.log.last().catalog))
 
     def status(self) -> Status:
         """Size, files, pending deltas and last state per view; needs no Spark."""

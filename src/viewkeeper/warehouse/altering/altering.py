@@ -1,5 +1,6 @@
 """Making a view what a definition says."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
     from viewkeeper.warehouse.keeper import Keeper
 
 
-def alter(keeper: "Keeper", sql: str) -> Alteration:
-    """Create, keep, alter or reload a view; what was done."""
-    plan = plan_alteration(Overview(Snapshot(keeper.files, keeper.writer.last), keeper.sources), sql)
+def alter(keeper: "Keeper", sql: str, also: Sequence[str] = ()) -> Alteration:
+    """Create, keep, alter or reload a view; what was done. `also` has new definitions of views that read it."""
+    plan = plan_alteration(Overview(Snapshot(keeper.files, keeper.writer.last), keeper.sources), sql, also)
     match plan.alteration.kind:
         case "create":
             keeper.create(plan.sql)

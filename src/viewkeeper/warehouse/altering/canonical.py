@@ -142,7 +142,11 @@ def _shown(expression: Expression, view: SummaryView) -> str:
 
 
 def _of_family(family: Family) -> Meaning:
-    members = [(member.view.name, _of_summary(member.view), member.padded) for member in family.members]
-    finest = members[0][1]
-    tables = frozenset((name, one.groups, one.having, padded) for name, one, padded in members)
-    return Meaning("a family of summaries", finest.tables, finest.columns, finest.conditions, (), tables)
+    finest, padded = _of_summary(family.members[0].view), dict(family.members[0].padded)
+    columns = {name: finest.columns.get(name, (padded[name], padded[name])) for name in family.columns}
+    tables: set[object] = set()
+    for member in family.members:
+        one, shown = _of_summary(member.view), set(member.view.columns)
+        constants = tuple((name, sql) for name, sql in member.padded if name not in shown)
+        tables.add((member.view.name, one.groups, one.having, constants))
+    return Meaning("a family of summaries", finest.tables, columns, finest.conditions, (), frozenset(tables))

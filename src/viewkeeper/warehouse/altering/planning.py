@@ -4,23 +4,21 @@ the view of that name    its definition and the new one parsed over what there i
 those that read it       parsed over the new columns, before anything is done
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from viewkeeper.errors import DefinitionError, UsageError, ViewkeeperError
 from viewkeeper.sql.create_clauses import read_create
 from viewkeeper.sql.definition import name_in
-from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse_summary import parse_definition
-from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
-from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.altering.alteration import Alteration
 from viewkeeper.warehouse.altering.canonical import Parsed
 from viewkeeper.warehouse.altering.comparison import Differences, differences
+from viewkeeper.warehouse.altering.fitting import refuse_unfit
 from viewkeeper.warehouse.altering.in_place import columns_changed, in_the_way
-from viewkeeper.warehouse.altering.reading import definition_of, dependants_of, tables_in
+from viewkeeper.warehouse.altering.reading import behind_what_they_read, definition_of, dependants_of, sql_of, tables_in
 from viewkeeper.warehouse.catalog import Catalog, Definition, families, free_name
 from viewkeeper.warehouse.kept_views import KeptViews
 from viewkeeper.warehouse.known_relations import refuse_summaries
@@ -28,7 +26,7 @@ from viewkeeper.warehouse.self_maintained.automatic import REMOTE
 from viewkeeper.warehouse.self_maintained.choosing import storage_for
 from viewkeeper.warehouse.summaries.creating import refuse_properties
 from viewkeeper.warehouse.summaries.overview import Overview
-from viewkeeper.warehouse.view_properties import SQL, VIEWS
+from viewkeeper.warehouse.view_properties import SQL
 
 
 @dataclass(frozen=True)
@@ -41,10 +39,15 @@ class Plan:
     new: Parsed
     present: tuple[Definition, ...] = ()
     """the view, or the tables of the family"""
+    readers: Mapping[str, str] = field(default_factory=dict)
+    """the definitions of those that are made anew with it, each behind those that it reads"""
 
 
-def plan_alteration(overview: Overview, sql: str) -> Plan:
-    """Find out what a definition would do; DefinitionError if it cannot be, naming the views in its way."""
+def plan_alteration(overview: Overview, sql: str, also: Sequence[str] = ()) -> Plan:
+    """Find out what a definition would do; DefinitionError if it cannot be, naming the views in its way.
+
+    `also` are new definitions of views that read it: they hold for those that are made anew with it.
+    """
     create = read_create(sql)
     if not create.creates:
         raise DefinitionError("the view has no name", "write CREATE MATERIALIZED VIEW name AS SELECT ...")
@@ -72,8 +75,9 @@ def plan_alteration(overview: Overview, sql: str) -> Plan:
         reasons = tuple(dict.fromkeys((*reasons, *obstacles)))
     else:
         reasons = (found,)
-    _refuse_unfit(name, new, relations, [(one, _sql_of(catalog, one)) for one in dependants])
-    return Plan(Alteration(name, "reload", reasons, dependants), create.sql, new, present)
+    readers = _readers(catalog, dependants, also)
+    refuse_unfit(_without(catalog, gone), overview.sources, present, new, readers)
+    return Plan(Alteration(name, "reload", reasons, tuple(readers)), create.sql, new, present, readers)
 
 
 def _present(catalog: Catalog, name: str) -> tuple[Definition, ...]:
@@ -95,10 +99,17 @@ def _present(catalog: Catalog, name: str) -> tuple[Definition, ...]:
     return (view,)
 
 
-def _sql_of(catalog: Catalog, name: str) -> str:
-    sql = definition_of(families(catalog)[name][0] if name in families(catalog) else catalog[name])
-    assert sql is not None
-    return sql
+def _readers(catalog: Catalog, dependants: Sequence[str], also: Sequence[str]) -> dict[str, str]:
+    """The definitions that those that read a view will have, each behind those that it reads."""
+    later = {name_in(one.sql): one.sql for one in map(read_create, also)}
+    definitions = {name: later.get(name) or sql_of(catalog, name) for name in dependants}
+    reads = {name: tables_in(sql) for name, sql in definitions.items()}
+    return {name: definitions[name] for name in behind_what_they_read(dependants, reads)}
+
+
+def _without(catalog: Catalog, gone: Collection[str]) -> Catalog:
+    """The views that stay as they are."""
+    return {name: view for name, view in catalog.items() if not {name, view.family} & set(gone)}
 
 
 def _refuse_circle(name: str, sql: str, dependants: tuple[str, ...]) -> None:
@@ -135,31 +146,3 @@ def _stale(overview: Overview, present: Definition, new: Parsed) -> tuple[str, .
     if SQL in present.properties and isinstance(new, View) and columns_changed(overview, present, new):
         return ("the columns of what it reads have changed since it was loaded",)
     return ()
-
-
-def _refuse_unfit(name: str, new: Parsed, relations: Mapping[str, Relation], dependants: list[tuple[str, str]]) -> None:
-    """DefinitionError if a view that reads this one cannot be over its new columns."""
-    known, unfit = {**relations, **_as_relation(new)}, {}
-    for dependant, sql in dependants:
-        try:
-            parsed = parse_definition(sql, known, name=dependant)
-        except ViewkeeperError as error:
-            unfit[dependant] = error.detail
-        else:
-            known |= _as_relation(parsed)
-    if unfit:
-        raise DefinitionError(
-            f"{', '.join(unfit)} cannot be over the new {name}: "
-            + "; ".join(f"{view}: {reason}" for view, reason in unfit.items()),
-            f"keep what {'they read' if len(unfit) > 1 else 'it reads'}, or change or drop "
-            f"{'those views' if len(unfit) > 1 else 'that view'} first",
-        )
-
-
-def _as_relation(parsed: Parsed) -> dict[str, Relation]:
-    """A view as others would read it; nobody reads a summary."""
-    if not isinstance(parsed, View | OuterJoinView):
-        return {}
-    key = key_of_view(parsed) if isinstance(parsed, View) else None
-    types = tuple(column.expression.type for column in parsed.output)
-    return {parsed.name: Relation(parsed.name, VIEWS, parsed.columns, types, tuple(key) if key else None)}

@@ -1,12 +1,12 @@
 """Who reads whom, by the text of the definitions: known also of a view that its sources no longer allow."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
 from viewkeeper.sql.definition import read_definition
 from viewkeeper.sql.syntax import not_too_deep
-from viewkeeper.warehouse.catalog import Catalog, Definition
+from viewkeeper.warehouse.catalog import Catalog, Definition, families
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.view_properties import SQL
@@ -21,6 +21,13 @@ def definition_of(view: Definition) -> str | None:
     if SUMMARY in view.properties:
         return str(view.properties[SUMMARY]["sql"])
     return view.properties.get(SQL)
+
+
+def sql_of(catalog: Catalog, name: str) -> str:
+    """The text that a view or a family was created by."""
+    sql = definition_of(families(catalog)[name][0] if name in families(catalog) else catalog[name])
+    assert sql is not None
+    return sql
 
 
 def tables_in(sql: str) -> set[str]:
@@ -46,7 +53,7 @@ def dependants_of(catalog: Catalog, view: str) -> tuple[str, ...]:
             break
         affected |= more
     affected.discard(view)
-    ordered = _behind_what_they_read(sorted(affected, key=lambda name: catalog[name].created), reads)
+    ordered = behind_what_they_read(sorted(affected, key=lambda name: catalog[name].created), reads)
     return tuple(dict.fromkeys(catalog[name].family or name for name in ordered))
 
 
@@ -54,9 +61,10 @@ def _is_summary(catalog: Catalog, name: str) -> bool:
     return SUMMARY in catalog[name].properties
 
 
-def _behind_what_they_read(names: Sequence[str], reads: dict[str, set[str]]) -> Iterable[str]:
+def behind_what_they_read(names: Sequence[str], reads: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """The names in an order in which each can be created; those that read each other come as they are."""
     left = list(names)
     while left:
-        free = next((name for name in left if not reads[name] & set(left) - {name}), left[0])
+        free = next((name for name in left if not (set(reads[name]) & set(left)) - {name}), left[0])
         left.remove(free)
         yield free

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from viewkeeper.errors import UsageError, ViewkeeperError
 from viewkeeper.warehouse.altering.planning import Plan
-from viewkeeper.warehouse.altering.reading import definition_of
 from viewkeeper.warehouse.altering.supposed import SupposedWriter
 from viewkeeper.warehouse.catalog import Catalog, Definition, families
 from viewkeeper.warehouse.commit import Commit
@@ -36,16 +35,16 @@ ALTERED = "altered"
 
 def reload_as(keeper: "Keeper", plan: Plan) -> None:
     """Carry out a reload."""
-    name, dependants = plan.alteration.view, plan.alteration.dependants
-    gone = [table for one in (name, *dependants) for table in _tables(keeper.writer.catalog, one)]
+    name = plan.alteration.view
+    gone = [table for one in (name, *plan.readers) for table in _tables(keeper.writer.catalog, one)]
     _prepare(keeper, gone)
-    before = dict(keeper.writer.catalog)
-    definitions = [(name, plan.sql), *((one, _sql_of(before, one)) for one in dependants)]
+    before = keeper.writer.catalog
     with _supposing(keeper, gone) as (world, writer):
         with world.new_commit() as commit:
             _drop(world, commit, gone)
             _go_on(commit, gone)
-        for view, sql in definitions:
+        _free_positions(keeper, writer, gone)
+        for view, sql in {name: plan.sql, **plan.readers}.items():
             try:
                 world.create_view(sql)
             except ViewkeeperError as error:
@@ -53,7 +52,7 @@ def reload_as(keeper: "Keeper", plan: Plan) -> None:
                     # The user spoke of one view, and should know which one is in the way.
                     error.detail = f"{view}, which reads {name}, cannot be made anew with it: {error.detail}"
                 raise
-        writer.come_true_as({ALTERED: [view for view, _ in definitions]})
+        writer.come_true_as({ALTERED: [name, *plan.readers]})
     _forget(keeper, before)
 
 
@@ -61,23 +60,18 @@ def _tables(catalog: Catalog, name: str) -> tuple[Definition, ...]:
     return families(catalog).get(name) or (catalog[name],)
 
 
-def _sql_of(catalog: Catalog, name: str) -> str:
-    sql = definition_of(_tables(catalog, name)[0])
-    assert sql is not None
-    return sql
-
-
 # --- before ---
 
 
 def _prepare(keeper: "Keeper", gone: list[Definition]) -> None:
     halts, names = Halts(keeper.files.store).all(), {view.name for view in gone}
+    for source in {one for view in gone if view.name in halts for one in view.properties.get(SOURCES, ())}:
+        # What it was halted by may be that the source has changed.
+        keeper.sources.refresh(source)
     for view in gone:
         if SUMMARY in view.properties:
             _settle_lattice(keeper, view, names)
         elif view.name in halts:
-            for source in view.properties.get(SOURCES, ()):
-                keeper.sources.refresh(source)
             keeper.bring_others_up(view.name, view.group)
 
 
@@ -145,6 +139,16 @@ def _go_on(commit: Commit, gone: list[Definition]) -> None:
     inhabited = {view.group for view in commit.catalog.values()}
     for group in dict.fromkeys(view.group for view in gone if view.group in inhabited):
         commit.state(group, {})
+
+
+def _free_positions(keeper: "Keeper", writer: SupposedWriter, gone: list[Definition]) -> None:
+    """A halt may have left a group at a position that its source has lost: one that nobody who stays needs is no
+    position any more, and the source is read as it is now."""
+    halts = Halts(keeper.files.store).all()
+    for group in {view.group for view in gone if view.name in halts}:
+        staying = [view for view in writer.catalog.values() if view.group == group]
+        if staying:
+            writer.keep_positions(group, {source for view in staying for source in view.properties.get(SOURCES, ())})
 
 
 # --- afterwards ---
