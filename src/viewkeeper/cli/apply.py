@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from viewkeeper.cli.loading import load_shown
 from viewkeeper.cli.opening import json_option, open_to_maintain, project_option
 from viewkeeper.cli.progress import passing
 
@@ -35,7 +36,11 @@ def apply(path: str, prune: bool, as_json: bool) -> None:
 
     project = Project.load(path)
     done: list[dict[str, Any]] = []
-    with passing(quiet=as_json) as say, open_to_maintain(str(project.warehouse), quiet=as_json, create=True) as opened:
+    with (
+        passing(quiet=as_json) as say,
+        open_to_maintain(str(project.warehouse), quiet=as_json, create=True) as opened,
+        load_shown(opened, quiet=as_json, say=say),
+    ):
 
         def watch(kind: str, name: str, what: str) -> None:
             if what == BEGINS:

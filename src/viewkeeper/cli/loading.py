@@ -8,7 +8,7 @@ How many rows there are is what a source thinks without counting them, so it is 
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from viewkeeper.cli.progress import passing_line
@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 
 DRAWN_EVERY, LINE_EVERY = 0.1, 5.0
 BAR = 24
+Say = Callable[[str], None]
 
 
 @contextmanager
-def load_shown(warehouse: "Warehouse", view: str = "the view", *, quiet: bool) -> Iterator[None]:
-    """While the block runs, the loads of this warehouse are shown on standard error."""
-    with _shown(view, quiet=quiet) as watch:
+def load_shown(
+    warehouse: "Warehouse", view: str = "the view", *, quiet: bool, say: Say | None = None
+) -> Iterator[None]:
+    """While the block runs, the loads of this warehouse are shown on standard error; in a terminal by `say`, if its
+    caller has a passing line already."""
+    with _shown(view, quiet, say) as watch:
         warehouse.watch_loads(watch)
         try:
             yield
@@ -34,12 +38,12 @@ def load_shown(warehouse: "Warehouse", view: str = "the view", *, quiet: bool) -
 
 
 @contextmanager
-def _shown(view: str, *, quiet: bool) -> "Iterator[WatchLoad | None]":
+def _shown(view: str, quiet: bool, say: Say | None) -> "Iterator[WatchLoad | None]":
     if quiet:
         yield None
     elif sys.stderr.isatty():
-        with passing_line() as say:
-            yield _watching(view, lambda figures: say(figures.bar() + figures.text()), DRAWN_EVERY, each_step=True)
+        with nullcontext(say) if say is not None else passing_line() as line:
+            yield _watching(view, lambda figures: line(figures.bar() + figures.text()), DRAWN_EVERY, each_step=True)
     else:
         yield _watching(view, lambda figures: print(figures.text(), file=sys.stderr, flush=True), LINE_EVERY)
 
