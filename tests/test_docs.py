@@ -183,6 +183,7 @@ def test_relative_links_resolve(page: Path) -> None:
 RUN_BY = {
     "warehouse.md": "test_warehouse_page.py",
     "live-views.md": "test_live_pages.py",
+    "reading-views.md": "test_reading_views_page.py",
     "sources.md": "test_live_pages.py",
     "summary-tables.md": "test_summary_pages.py",
     "self-maintained-views.md": "test_self_maintained_page.py",
