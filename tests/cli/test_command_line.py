@@ -2,8 +2,6 @@
 
 import json
 import os
-import re
-import shlex
 import subprocess
 import sys
 
@@ -89,45 +87,6 @@ def test_matrix():
     assert result.exit_code == 0
     cells = json.loads(result.output)["cells"]
     assert {cell["transactions"] for cell in cells} == {"single", "local", "global"}
-
-
-def test_demo_shows_the_anomaly_and_its_cure_and_stores_a_run(spark, tmp_path):
-    lake = tmp_path / "lake"
-    result = call("demo", "--warehouse", str(lake))
-    assert result.exit_code == 0
-    conventional, rest = result.output.split("The same updates and the same timing")
-    cured, stored = rest.split("One more run under sweep")
-    assert "no level at all" in conventional
-    assert "complete consistency" in cured
-    assert "commit 4: state 3, V = {[5, 6]}" in stored
-    assert "read back with Spark: the same bag as in the run" in stored
-    suggested = [line.split("viewkeeper ")[1] for line in stored.splitlines() if f"-w {lake}" in line]
-    assert len(suggested) == 4
-    for words in suggested:
-        assert call(*shlex.split(words)).exit_code == 0, words
-
-
-def test_demo_keeps_its_temporary_folder(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    first, second = call("demo").output, call("demo").output
-    assert len(list(tmp_path.glob("*/_viewkeeper/format.json"))) == 2
-    assert re.sub(r"-demo-\w+", "", first) == re.sub(r"-demo-\w+", "", second), "the same but for the folder"
-
-
-def test_demo_says_when_the_view_did_not_come_back(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("viewkeeper.cli.demo._read_back", lambda warehouse: {})
-    result = call("demo", "--warehouse", str(tmp_path))
-    assert result.exit_code == 1
-    assert "NOT what the run had" in result.output
-
-
-def test_demo_leaves_other_folders_alone(tmp_path, monkeypatch, capsys):
-    (tmp_path / "mine").touch()
-    monkeypatch.setattr("sys.argv", ["viewkeeper", "demo", "--warehouse", str(tmp_path)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == 2
-    assert "is not an empty folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,10 @@ def demo(context: click.Context, folder: str | None, seconds: float, seed: int, 
     """
     from viewkeeper.cli.demo_words import Words
 
+    if servers:
+        from viewkeeper.demo.servers import refuse_missing
+
+        refuse_missing()
     words = Words(_new_folder(folder), as_json=as_json, servers=servers)
     words.anomaly()
     with ExitStack() as stack:

@@ -112,18 +112,12 @@ class Words:
             self._say(f"\nWRONG: {', '.join(wrong)}; viewkeeper audit shows the rows")
 
     def _next(self, last: int) -> None:
-        place, databases = shlex.quote(str(self.place)), self.place / "databases"
         self.heading("Where it is")
-        self._say(f"  the warehouse  {self.place}", f"  the databases  {databases}")
+        self._say(f"  the warehouse  {self.place}", f"  the databases  {self.place / 'databases'}")
         if self.servers:
             self._say("  PostgreSQL and MariaDB were private to this run, and are gone")
         self.heading("Next, after '. .venv/bin/activate'")
-        commands = [*_READING, *(() if self.servers else _WRITING)]
-        for command in commands:
-            self._say(f"  viewkeeper {command.format(place=place, last=max(last - 3, 0))}")
-        if not self.servers:
-            change = f"sqlite3 {shlex.quote(str(databases / 'shop.db'))} 'DELETE FROM sales WHERE sale_id < 100'"
-            self._say(f"  {change}; viewkeeper catch-up -w {place}")
+        self._say(*(f"  {command}" for command in next_commands(self.place, last, servers=self.servers)))
 
     def _as_json(self, seed: int, kept: "KeptFresh", outcomes: "Sequence[ViewOutcome]") -> dict[str, Any]:
         joins = kept.joins
@@ -170,9 +164,24 @@ _READING = (
     "query 'SELECT t.region, SUM(s.qty) AS sold FROM shop.sales s JOIN shop.stores t ON s.store_id = t.store_id "
     "GROUP BY t.region' -w {place}",
     "states purchases -w {place}",
-    "changes purchases --since {last} -w {place}",
+    "changes purchases --since {since} -w {place}",
     "explain scd_sales -w {place}",
     "lattice -w {place}",
 )
 """No source is asked: the second query is answered from a summary."""
-_WRITING = ("audit --all -w {place}",)
+_WITH_SOURCES = ("audit --all -w {place}",)
+
+
+def next_commands(place: Path, states: int, *, servers: bool) -> list[str]:
+    """What to try behind a demo with so many states; with servers, which are gone then, only what asks no source."""
+    warehouse = shlex.quote(str(place))
+    since = max(states - 3, 0)
+    templates = _READING if servers else (*_READING, *_WITH_SOURCES)
+    commands = [f"viewkeeper {one.format(place=warehouse, since=since)}" for one in templates]
+    if not servers:
+        shop = str(place / "databases" / "shop.db")
+        change = (
+            f"import sqlite3; c = sqlite3.connect({shop!r}); c.execute('DELETE FROM sales WHERE qty = 5'); c.commit()"
+        )
+        commands += [f"python -c {shlex.quote(change)}", f"viewkeeper catch-up -w {warehouse}"]
+    return commands

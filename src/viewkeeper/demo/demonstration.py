@@ -214,4 +214,5 @@ class Quiet:
         waiting = any(source.waiting for source in report.sources) or any(one.in_progress for one in report.groups)
         if waiting or seen != self._seen:
             self._seen, self._since = seen, monotonic()
+            return False
         return monotonic() - self._since >= self._long_enough

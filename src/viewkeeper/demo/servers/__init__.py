@@ -12,18 +12,26 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 
+from viewkeeper.demo.servers.mariadb import mariadb_programs, private_mariadb
+from viewkeeper.demo.servers.postgres import postgres_programs, private_postgres
 from viewkeeper.errors import SourceUnfit
+
+DRIVERS = ("psycopg", "pymysql", "pymysqlreplication")
+
+
+def refuse_missing() -> None:
+    """SourceUnfit, with what to install, if a program or a driver is not there. Nothing is started."""
+    if missing := [name for name in DRIVERS if find_spec(name) is None]:
+        raise SourceUnfit(
+            f"drivers are not installed: {', '.join(missing)}", "pip install 'viewkeeper[postgres,mysql]'"
+        )
+    postgres_programs()
+    mariadb_programs()
 
 
 @contextmanager
 def private_servers() -> Iterator[Mapping[str, str]]:
     """A server for the shop and one for the customers: the URLs of their databases."""
-    if missing := [name for name in ("psycopg", "pymysql", "pymysqlreplication") if find_spec(name) is None]:
-        raise SourceUnfit(
-            f"drivers are not installed: {', '.join(missing)}", "pip install 'viewkeeper[postgres,mysql]'"
-        )
-    from viewkeeper.demo.servers.mariadb import private_mariadb
-    from viewkeeper.demo.servers.postgres import private_postgres
-
+    refuse_missing()
     with private_postgres("shop") as shop, private_mariadb("customers") as customers:
         yield {"shop": shop, "customers": customers}

@@ -24,11 +24,17 @@ SETTINGS = (
 GLANCE = 0.05
 
 
+def mariadb_programs() -> tuple[str, str]:
+    """The one that makes a data directory, and the server."""
+    names = (("mariadb-install-db", "mysql_install_db"), ("mariadbd", "mysqld"))
+    install, daemon = (program("MariaDB", "mariadb-server", one) for one in names)
+    return install, daemon
+
+
 @contextmanager
 def private_mariadb(database: str) -> Iterator[str]:
     """The URL of an empty database at a server that is stopped and removed at the end."""
-    install = program("MariaDB", "mariadb-server", ("mariadb-install-db", "mysql_install_db"))
-    daemon = program("MariaDB", "mariadb-server", ("mariadbd", "mysqld"))
+    install, daemon = mariadb_programs()
     user = owner("mysql", "nobody")
     with server_folder("mariadb", user) as folder:
         data = f"--datadir={folder / 'data'}"

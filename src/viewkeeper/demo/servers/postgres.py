@@ -18,12 +18,17 @@ SETTINGS = {
 USER = "demo"
 
 
+def postgres_programs() -> Path:
+    """The folder with initdb and the others."""
+    # Debian keeps the programs of each version in a folder of its own.
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: path.parts[-2].zfill(4), reverse=True)
+    return Path(program("PostgreSQL", "postgresql", ("initdb",), versions)).resolve().parent
+
+
 @contextmanager
 def private_postgres(database: str) -> Iterator[str]:
     """The URL of an empty database at a server that is stopped and removed at the end."""
-    # Debian keeps the programs of each version in a folder of its own.
-    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: path.parts[-2].zfill(4), reverse=True)
-    bin = Path(program("PostgreSQL", "postgresql", ("initdb",), versions)).resolve().parent
+    bin = postgres_programs()
     user = owner("postgres", "nobody")
     with server_folder("postgres", user) as folder:
 
