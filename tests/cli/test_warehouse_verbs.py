@@ -405,7 +405,7 @@ def test_no_warehouse_there(tmp_path: Path, fails: Fails, verb: str) -> None:
     ("query", "says"),
     [
         ("SELECT nope FROM orders", ["`nope` cannot be resolved", "correct the query"]),
-        ("SELECT * FROM ordres", ["ordres", "views of this warehouse: cities, orders"]),
+        ("SELECT * FROM ordres", ["ordres", "did you mean orders? views of this warehouse: cities, orders"]),
         ("SELECT 1 / (id - 1) FROM orders", ["running the query", "DIVIDE_BY_ZERO", "leave out the rows"]),
         ("SELECT assert_true(id < 50) FROM range(0, 100, 1, 4)", ["running the query", "id"]),
         ("SELECT id, id FROM orders", ["two columns are named 'id'", "AS"]),

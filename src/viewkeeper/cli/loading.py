@@ -91,7 +91,8 @@ class Figures:
         load = self.load
         assert load is not None, "something was seen before it is shown"
         if load.relation is None:
-            return f"computing {self._view} from {load.rows:,} rows"
+            # Over views that are stored, nothing was read from sources.
+            return f"computing {self._view}" + (f" from {load.rows:,} rows" if load.rows else "")
         known = load.total is not None and load.total >= load.rows
         parts = [f"reading {load.relation}: {load.rows:,}{f' of about {load.total:,}' if known else ''} rows"]
         passed = monotonic() - self._since

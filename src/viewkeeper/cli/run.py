@@ -35,8 +35,9 @@ EXIT_HALTED = 1
 def run(context: click.Context, path: str, seconds: float | None, history: str | None, as_json: bool) -> None:
     """Maintain every view as its sources commit, until Ctrl-C, SIGTERM or --seconds end it.
 
-    In a terminal a table shows what is going on; elsewhere there is a line when something happens, and figures every
-    ten seconds; --json writes one object a second, and the summary as the last. 'viewkeeper status' shows the same from
+    In a terminal there is a line for each view and for each source; elsewhere one when something happens, and figures
+    every ten seconds; --json writes one object a second, and the summary as the last. "lag" counts by source the
+    transactions that have come and are not in the view yet; the views of a group share what is counted for it. 'viewkeeper status' shows the same from
     another terminal. A source that cannot be reached is tried again for as long as it takes, and holds up only the
     groups over it.
 
