@@ -37,9 +37,9 @@ def run(context: click.Context, path: str, seconds: float | None, history: str |
 
     In a terminal there is a line for each view and for each source; elsewhere one when something happens, and figures
     every ten seconds; --json writes one object a second, and the summary as the last. "lag" counts by source the
-    transactions that have come and are not in the view yet; the views of a group share what is counted for it. 'viewkeeper status' shows the same from
-    another terminal. A source that cannot be reached is tried again for as long as it takes, and holds up only the
-    groups over it.
+    transactions that have come and are not in the view yet; the views of a group share what is counted for it.
+    'viewkeeper status' shows from another terminal what is going on. A source that cannot be reached is tried again for
+    as long as it takes, and holds up only the groups over it.
 
     Stopped in whatever way, even by a crash, the views are at a committed state, and the next run goes on from there.
     Exit code 1 means that a view is halted or a group has failed.
