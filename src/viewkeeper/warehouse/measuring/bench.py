@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from viewkeeper.errors import SourceError
+from viewkeeper.warehouse.altering.reading import definition_of
 from viewkeeper.warehouse.catalog import Catalog, Definition, find, tables_of
 from viewkeeper.warehouse.known_relations import relations_of
 from viewkeeper.warehouse.known_sources import KnownSources
@@ -16,11 +17,10 @@ from viewkeeper.warehouse.measuring.recompute import Recomputed, recomputed
 from viewkeeper.warehouse.measuring.refreshes import refreshes_of
 from viewkeeper.warehouse.running import RunningFile
 from viewkeeper.warehouse.self_maintained.change_rates import recent
-from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.states import oldest_state
 from viewkeeper.warehouse.summaries.naming import SUMMARY
-from viewkeeper.warehouse.view_properties import ALGORITHM, SOURCES, SQL
+from viewkeeper.warehouse.view_properties import ALGORITHM, SOURCES
 
 ONE_READER = ("postgres", "mysql")
 """kinds of source whose stream one process follows at a time: a second would disturb the first"""
@@ -100,7 +100,7 @@ def _maintained(catalog: Catalog) -> list[Definition]:
 
 
 def _recomputed(view: Definition, snapshot: Snapshot, sources: KnownSources) -> tuple[Recomputed | None, str]:
-    sql = _sql(view)
+    sql = definition_of(view)
     if sql is None:
         return None, "it is maintained by commits of its own, and has no definition"
     if SUMMARY in view.properties and view.family is not None:
@@ -113,10 +113,3 @@ def _recomputed(view: Definition, snapshot: Snapshot, sources: KnownSources) -> 
         return recomputed(sql, snapshot, sources, relations_of(snapshot.catalog, sources.relations())), ""
     except SourceError as error:
         return None, error.detail
-
-
-def _sql(view: Definition) -> str | None:
-    for home in (SELF_MAINTAINED, SUMMARY):
-        if home in view.properties:
-            return str(view.properties[home]["sql"])
-    return view.properties.get(SQL)
