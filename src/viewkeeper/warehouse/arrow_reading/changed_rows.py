@@ -44,6 +44,7 @@ class ChangedView:
 class ChangedPart:
     """The changes of a view in a range of states, at a commit."""
 
+    view: str
     commit: int
     members: tuple[ChangedView, ...]
     family: Columns | None
@@ -64,7 +65,7 @@ def changes_of(snapshot: Snapshot, view: str, since: int, until: int) -> Changed
         )
         members.append(ChangedView(member, before, changed))
     family = shown_columns(snapshot, view) if view in families(snapshot.catalog) else None
-    return ChangedPart(snapshot.commit, tuple(members), family)
+    return ChangedPart(view, snapshot.commit, tuple(members), family)
 
 
 def read_changed(store: LocalStore, part: ChangedPart) -> ArrowZSet:

@@ -14,10 +14,12 @@ from pyspark.sql.types import StructType
 from viewkeeper.errors import StateGone, UsageError
 from viewkeeper.warehouse.arrow_reading.changed_rows import ChangedPart, changes_of, read_changed
 from viewkeeper.warehouse.arrow_reading.parts import Part, parts_of, read_part, repeated, shown_columns
+from viewkeeper.warehouse.catalog import Definition, tables_of
 from viewkeeper.warehouse.columns import STATE, WEIGHT, Columns
 from viewkeeper.warehouse.data_source.opened import snapshot_of, wanted_schema
 from viewkeeper.warehouse.data_source.options import LATEST, MOST_STATES, Asked
 from viewkeeper.warehouse.snapshot import Snapshot
+from viewkeeper.warehouse.states import oldest_state
 from viewkeeper.warehouse.store import open_store
 
 if TYPE_CHECKING:
@@ -59,38 +61,39 @@ def row_partitions(snapshot: Snapshot, view: str, state: int) -> list[ViewPartit
     return [ViewPartition(store, part, state) for part in parts_of(snapshot, view, state)]
 
 
-def first_state(snapshot: Snapshot, view: str) -> int:
-    """The state that a view was created with; StateGone if that is not known any more."""
-    members = snapshot.members(view)
-    created = max(members, key=lambda one: one.created)
-    return snapshot.files.log.retained(created.created).tables[created.name].oldest
-
-
 def starts_with_rows(snapshot: Snapshot, view: str, state: int) -> bool:
-    """Whether the changes of a state are all of its rows, for there was no view before; StateGone if it is unknown."""
-    readable = [one.state for one in snapshot.states(view)]
-    if state - 1 in readable:
+    """Whether the changes of a state are all of its rows, for there was no view before; StateGone if they are gone."""
+    members, last = snapshot.members(view), snapshot.state(view)
+    oldest = max(oldest_state(tables_of(snapshot.catalog, member), snapshot.record) for member in members)
+    if oldest < state <= last:
         return False
-    if state in readable and first_state(snapshot, view) == state:
+    if state == oldest == _first_state(snapshot, max(members, key=lambda one: one.created)):
         return True
     raise StateGone(
-        f"the changes of state {state} of {view} are not there any more, or not yet",
-        f"'viewkeeper states {view}' lists its states; the changes of the oldest one are gone",
+        f"there are no changes of state {state} of {view} to be read",
+        f"'viewkeeper states {view}' lists its states; if vacuum took those before the oldest, its changes are gone",
     )
+
+
+def _first_state(snapshot: Snapshot, view: Definition) -> int | None:
+    """The state that a view was created with; None if that is not known any more."""
+    try:
+        return snapshot.files.log.retained(view.created).tables[view.name].oldest
+    except StateGone:
+        return None
 
 
 class ViewReader(DataSourceReader):
     """Rows at a state, or signed rows between two."""
 
     def __init__(self, asked: Asked, commit: int | None, schema: StructType) -> None:
-        self._asked, self._schema = asked, schema
-        self._snapshot: Snapshot | None = snapshot_of(asked.warehouse, commit)
-        self._wanted = wanted_schema(asked.view, columns_of(self._snapshot, asked), schema)
-        self._partitions = self._planned(self._snapshot)
+        snapshot = snapshot_of(asked.warehouse, commit)
+        self._asked, self._commit = asked, snapshot.commit
+        self._wanted = wanted_schema(asked.view, columns_of(snapshot, asked), schema)
 
-    def __getstate__(self) -> dict[str, object]:
-        # Tasks need what they read, and no more.
-        return {"_wanted": self._wanted, "_asked": self._asked}
+    def partitions(self) -> list[InputPartition]:
+        snapshot = snapshot_of(self._asked.warehouse, self._commit)
+        return list(self._planned(snapshot)) or [InputPartition(None)]
 
     def _planned(self, snapshot: Snapshot) -> list[ViewPartition]:
         asked = self._asked
@@ -108,15 +111,14 @@ class ViewReader(DataSourceReader):
             )
         first = int(asked.starting_state)
         until = snapshot.state(asked.view) if asked.ending_state is None else asked.ending_state
+        if until < first:
+            raise UsageError(f"endingState is {until}, before startingState {first}", "give the earlier one first")
         if starts_with_rows(snapshot, asked.view, first):
             return [
                 *row_partitions(snapshot, asked.view, first),
                 *changed_partitions(snapshot, asked.view, first, until),
             ]
         return changed_partitions(snapshot, asked.view, first - 1, until)
-
-    def partitions(self) -> list[InputPartition]:
-        return list(self._partitions) or [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         return read_partition(partition, self._wanted, signed=self._asked.changes)
@@ -129,16 +131,12 @@ def read_partition(partition: InputPartition, wanted: "pa.Schema", *, signed: bo
     store = open_store(partition.store)
     if isinstance(partition.part, ChangedPart):
         rows = read_changed(store, partition.part)
-        table = _signed(rows) if signed else _inserted(rows, partition.part)
+        table = rows.table if signed else _inserted(rows, partition.part)
     else:
         names = tuple(name for name in wanted.names if name not in (WEIGHT, STATE))
         rows = read_part(store, partition.part, names)
         table = _at_state(rows, partition.state) if signed else repeated(rows)
     yield from table.select(wanted.names).cast(wanted).to_batches(max_chunksize=ROWS_OF_BATCH)
-
-
-def _signed(rows: "ArrowZSet") -> "pa.Table":
-    return rows.table
 
 
 def _at_state(rows: "ArrowZSet", state: int | None) -> "pa.Table":
@@ -154,7 +152,7 @@ def _inserted(rows: "ArrowZSet", part: ChangedPart) -> "pa.Table":
     deleted = rows.table.filter(pc.less(rows.table[WEIGHT], 0))
     if deleted.num_rows:
         raise UsageError(
-            f"state {pc.min(deleted[STATE]).as_py()} of {part.members[0].view.name} deletes or updates a row, and a "
+            f"state {pc.min(deleted[STATE]).as_py()} of {part.view} deletes or updates a row, and a "
             "stream of rows can only grow",
             "add .option('changes', 'true'): rows then come with _vk_weight, +1 inserted and -1 deleted, and _vk_state",
         )
