@@ -72,14 +72,17 @@ def demo(context: click.Context, folder: str | None, seconds: float, seed: int, 
         refuse_missing()
     words = Words(_new_folder(folder), as_json=as_json, servers=servers)
     words.anomaly()
-    with ExitStack() as stack:
-        demonstration = _prepared(stack, words, seed, seconds)
-        kept = _keep_fresh(demonstration, words, seconds)
-        words.happened(kept)
-        outcomes = [] if kept.stopped else _compared(demonstration, words, kept)
-    right = all(one.right for one in outcomes)
+    try:
+        with ExitStack() as stack:
+            demonstration = _prepared(stack, words, seed, seconds)
+            kept = _keep_fresh(demonstration, words, seconds)
+            words.happened(kept)
+            outcomes = [] if kept.stopped else _compared(demonstration, words, kept)
+    except BaseException:
+        words.broken_off()
+        raise
     words.end(seed, kept, outcomes)
-    context.exit(INTERRUPTED if kept.stopped else 0 if right else EXIT_WRONG)
+    context.exit(INTERRUPTED if kept.stopped else 0 if all(one.right for one in outcomes) else EXIT_WRONG)
 
 
 def _new_folder(folder: str | None) -> Path:

@@ -15,6 +15,7 @@ from viewkeeper.cli.progress import announced
 if TYPE_CHECKING:
     from viewkeeper.demo.demonstration import KeptFresh, ViewOutcome
 
+KINDS = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mariadb": "MariaDB"}
 OUTCOME_HEADINGS = ("view", "level", "rows", "states", "fresh after", "recomputed in", "audit")
 
 
@@ -53,19 +54,23 @@ class Words:
 
     def databases(self, urls: Mapping[str, str]) -> None:
         from viewkeeper.demo.retail import ITEMS, PEOPLE, SALES, STORES
-        from viewkeeper.sources.registry import kind_of
 
         holds = {
             "shop": f"{SALES:,} sales in {STORES} stores",
             "customers": f"{PEOPLE:,} people",
             "catalogue": f"{ITEMS} items",
         }
+        width = max(map(len, KINDS.values())) if self.servers else len(KINDS["sqlite"])
         self.heading("A retail chain in three databases that know nothing of each other")
-        self._say(*(f"  {name:9}  {kind_of(url):8}  {holds[name]}" for name, url in urls.items()))
+        self._say(*(f"  {name:9}  {KINDS[url.partition(':')[0]]:{width}}  {holds[name]}" for name, url in urls.items()))
         self.heading("Views over them, loaded once")
 
     def loaded(self, view: str, rows: int, seconds: float) -> None:
         self._say(f"  {view:9}  {rows:>6,} rows  {seconds:4.1f} s")
+
+    def broken_off(self) -> None:
+        """It was interrupted, or something went wrong; what, others say."""
+        click.echo(f"what there is of the demo is in {self.place}", err=True)
 
     # --- the end ---
 
