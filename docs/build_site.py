@@ -58,9 +58,8 @@ def page_of(original: Path) -> tuple[str, list[Path]]:
         return _relinked(original)
     title = f"---\nsearch:\n  exclude: true\n---\n\n# `{original.relative_to(ROOT)}`\n\n"
     if original.is_dir():
-        inside = [one for one in sorted(original.iterdir()) if one.suffix == ".py" or (one / "__init__.py").exists()]
-        lines = [f"- [`{one.name}`]({_relative(original, one)})" for one in inside]
-        return title + "\n".join(lines) + "\n", inside
+        inside = (one for one in sorted(original.iterdir()) if one.suffix == ".py" or (one / "__init__.py").exists())
+        return title + "\n".join(f"- `{one.name}`" for one in inside) + "\n", []
     language = {".py": "python", ".toml": "toml", ".json": "json"}.get(original.suffix, "text")
     return f"{title}~~~~{language}\n{original.read_text(encoding='utf-8')}~~~~\n", []
 

@@ -1,4 +1,4 @@
-"""The how-to pages whose examples start Spark: `my-files.md`, `a-cube.md`, `recover.md`."""
+"""`docs/how-to/a-cube.md`, the how-to page whose queries start Spark: its examples run."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.parametrize("page", ["my-files.md", "a-cube.md", "recover.md"])
-def test_the_examples_run(page: str, spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_run(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run_page(DOCS / "how-to" / page)
+    run_page(DOCS / "how-to" / "a-cube.md")

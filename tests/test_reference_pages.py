@@ -4,16 +4,21 @@ import ast
 import re
 from pathlib import Path
 
-from page_examples import DOCS, ROOT
+from page_examples import DOCS, PAGES, ROOT
 from viewkeeper import errors
+from viewkeeper.algebra import adaptive
 from viewkeeper.algorithms.registry import ALGORITHMS
 from viewkeeper.cli.main import VERBS
 from viewkeeper.project.defaults import OF_KINDS, Kind
 from viewkeeper.sql import definition
+from viewkeeper.sql.grouping import MOST_DIMENSIONS, MOST_SETS
 from viewkeeper.storage.self_maintained import STORAGES
+from viewkeeper.warehouse import session, small_loads
 from viewkeeper.warehouse.self_maintained.automatic import REMOTE
 from viewkeeper.warehouse.self_maintained.choosing import AUTO, OF_SELF_MAINTAINED
+from viewkeeper.warehouse.summaries import contents
 
+FIGURES = ("limits", "cluster")
 CLI, PROPERTIES, ERRORS = (DOCS / "reference" / f"{name}.md" for name in ("cli", "properties", "errors"))
 
 
@@ -109,3 +114,30 @@ def test_every_code_of_an_error_is_explained() -> None:
 def test_every_error_says_what_to_do() -> None:
     silent = [row[0] for table in tables(ERRORS) for row in table if not row[3] and row[0] != "`error`"]
     assert silent == []
+
+
+# Statements and figures
+
+
+def test_statements_on_pages_can_be_read() -> None:
+    """Each CREATE MATERIALIZED VIEW of a listing of SQL: its form, and its properties with their values."""
+    found = 0
+    for page in PAGES:
+        for listing in re.findall(r"^```sql\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+            if "MATERIALIZED VIEW" in listing and "..." not in listing:
+                definition.read_definition(listing, None)
+                found += 1
+    assert found >= 2
+
+
+def test_figures_of_limits_and_clusters_are_those_of_the_code() -> None:
+    limits, cluster = (" ".join((DOCS / f"{name}.md").read_text(encoding="utf-8").split()) for name in FIGURES)
+    assert f"At most {MOST_DIMENSIONS} dimensions in a CUBE, {MOST_SETS} sets" in limits
+    assert f"up to {adaptive.MOST_ROWS:,} per view" in limits
+    assert f"of up to {contents.MOST_ON_DRIVER:,} rows may be in the driver's memory" in limits
+    assert f"up to {contents.MOST_REMEMBERED // 10**9} GB are kept" in limits
+    assert f"has {session.SETTINGS['spark.driver.memory'].removesuffix('g')} GB by default" in limits
+    assert f"the change of a join, up to {adaptive.MOST_ROWS:,} rows" in cluster
+    assert f"the first load of a view, up to {small_loads.MOST_ROWS:,} rows" in cluster
+    for setting, value in re.findall(r"`(spark[\w.]+) = (\w+)`", cluster):
+        assert session.SETTINGS[setting] == value
