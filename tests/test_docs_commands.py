@@ -59,6 +59,7 @@ def test_commands_of_pages_parse(page: Path) -> None:
 def test_examples_of_help_texts_parse(verb: str) -> None:
     command = viewkeeper.get_command(ROOT_CONTEXT, verb)
     assert command is not None
+    assert "\\b" not in (command.help or ""), "a backslash too many: click would wrap the examples"
     # Examples are indented, and kept as they are by \b.
     indented = re.findall(r"(?:^ {2,}.*\n)+", cleandoc(command.help or "") + "\n", flags=re.MULTILINE)
     typed = [words for part in indented for words in commands_of(part) if words[0] == "viewkeeper"]

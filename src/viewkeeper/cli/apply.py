@@ -25,7 +25,7 @@ def apply(path: str, prune: bool, as_json: bool) -> None:
     Views and sources that the project has no more are left as they are, and only named, unless --prune is given. Then
     those go that were made by applying a project. What was made by create-view, cube or add-source is never dropped.
 
-    \\b
+    \b
     Examples:
       viewkeeper apply
       viewkeeper apply --prune

@@ -19,7 +19,7 @@ def init(folder: str, force: bool, as_json: bool) -> None:
     Everything in it has comments, and works as it is. Replace the databases by your own, one by one. Nothing that is
     there is ever overwritten.
 
-    \\b
+    \b
     Examples:
       viewkeeper init shop
       viewkeeper init --force .

@@ -27,7 +27,7 @@ def plan(context: click.Context, path: str, prune: bool, check: bool, as_json: b
     A view whose definition means the same is kept. It is altered if only how it is kept is different, and reloaded if
     its rows or columns are: then it is made anew beside the old one, which readers have until the new one is complete.
 
-    \\b
+    \b
     Examples:
       viewkeeper plan
       viewkeeper plan --check --json
