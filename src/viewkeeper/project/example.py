@@ -1,6 +1,6 @@
 """The example that `viewkeeper init` writes: two small databases, three views over them, and what to do next.
 
-The files are in `example_files/`, as they are written. The databases are made here, so that the first apply has something to
+The files are in `example_files/`. The databases are made here, so that the first apply has something to
 read; `sell.py` of the example writes to them later, as an application would.
 """
 

@@ -66,13 +66,13 @@ class Value:
         """Text, with its variables."""
         if self.type != "str":
             quoted = isinstance(self.node, yaml.ScalarNode) and self.type != "null"
-            raise self.expected("text", "write it in quotes" if quoted else "")
+            raise self.expected("text", "write it in quotes" if quoted else "give it a value, or leave it out")
         return self._text()
 
     def plain(self) -> Text:
         """Text or a number, as it is written."""
         if self.type not in ("str", "int", "float"):
-            raise self.expected("text or a number", "write it in quotes" if self.type == "bool" else "")
+            raise self.expected("text or a number", "write one value, and a word such as no or on in quotes")
         return self._text()
 
     def _text(self) -> Text:
@@ -94,12 +94,12 @@ class Value:
 
     def flag(self) -> bool:
         if self.type != "bool" or not isinstance(self.node, yaml.ScalarNode):
-            raise self.expected("true or false")
+            raise self.expected("true or false", "write one of the two, without quotes")
         return str(self.node.value).lower() in ("true", "yes", "on")
 
     def whole_number(self) -> int:
         if self.type != "int" or not isinstance(self.node, yaml.ScalarNode) or not str(self.node.value).isdecimal():
-            raise self.expected("a whole number, 0 or more")
+            raise self.expected("a whole number, 0 or more", "write it without quotes, such as 5")
         return int(self.node.value)
 
     # --- several values ---
@@ -182,7 +182,7 @@ def read_yaml(file: Path, environment: Mapping[str, str]) -> Value:
 def python_value(path: str, given: Any, origin: Place, environment: Mapping[str, str]) -> Value:
     """The same for what was given in Python."""
     try:
-        node = yaml.representer.SafeRepresenter().represent_data(given)
+        node = yaml.representer.SafeRepresenter(sort_keys=False).represent_data(given)
     except yaml.representer.RepresenterError:
         raise problem(origin, f"{path} holds something that is no text, number, list or mapping") from None
     return Value(path, node, origin, environment)

@@ -47,6 +47,7 @@ def parse_statement(sql: str) -> exp.Expr:
         )
     [statement] = statements
     if isinstance(statement, exp.Command):
+        _refuse_query(sql)
         start = " ".join(sql.split())[:60]
         raise SyntaxProblem(f"the definition is not understood: {start}", EXPECTED)
     return statement
@@ -102,6 +103,18 @@ def words(sql: str) -> list[Token]:
                 r"write a quote inside a string as \', or join two strings with ||",
             )
     return found
+
+
+def _refuse_query(sql: str) -> None:
+    """What is wrong with the query of a CREATE that is not understood, if that is it: the parser does not say so."""
+    for before, word in pairwise(words(sql)):
+        if before.token_type == TokenType.ALIAS and word.token_type in (TokenType.SELECT, TokenType.WITH):
+            blank = "".join("\n" if sign == "\n" else " " for sign in sql[: word.start])
+            try:
+                sqlglot.parse(blank + sql[word.start :], dialect=ViewDialect)
+            except sqlglot.ParseError as error:
+                raise _parse_problem(error) from error
+            return
 
 
 def _line_and_column(sql: str, offset: int) -> str:
