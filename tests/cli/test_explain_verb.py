@@ -112,9 +112,13 @@ def test_json_has_it_all(lake: Path) -> None:
     assert told["advice"][0].keys() == {"rule", "change", "effect", "statement"}
 
 
-def test_what_was_measured_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    show_words(InWords(measured=Measured("2026-01-02T03:04:05+00:00", 1200, 600, 1800)), "join")
-    assert capsys.readouterr().out == (
-        "measured  0.5 questions and 1.5 rows for each of 1,200 transactions of its group, since "
-        "2026-01-02 03:04:05 UTC\n"
-    )
+@pytest.mark.parametrize(
+    ("measured", "says"),
+    [
+        (Measured(12, 0.25, 1200, 0.5), "12 refreshes of its group with 1,200 transactions, 0.5 questions for each;"),
+        (Measured(1, 0.25, 1, None), "1 refresh of its group with 1 change; one took some 0.25 s\n"),
+    ],
+)
+def test_what_was_measured_is_shown(capsys: pytest.CaptureFixture[str], measured: Measured, says: str) -> None:
+    show_words(InWords(measured=measured), "join")
+    assert capsys.readouterr().out.startswith(f"measured: {says}")

@@ -16,8 +16,6 @@ from viewkeeper.mediator.report import GroupReport, Report
 from viewkeeper.warehouse.explaining.algorithm_words import COMPUTES, MEANS, questions
 from viewkeeper.warehouse.explaining.asking import UNKNOWN, expected_rows
 from viewkeeper.warehouse.explaining.explanation import InWords, RelationCost
-from viewkeeper.warehouse.explaining.others import measured_in
-from viewkeeper.warehouse.running import Running
 from viewkeeper.warehouse.summaries.explanation import Explanation, Step
 
 if TYPE_CHECKING:
@@ -308,11 +306,11 @@ def test_rows_that_are_expected() -> None:
     assert expected_rows("recompute", (by_key,), 10, 40) == (None, "all rows of all relations")
 
 
-def test_what_was_measured() -> None:
-    group = GroupReport("g", ("v",), {}, 1, 1, 0, 4, 0, 6, 3, 5, 8)
-    running = Running(1, "here", "2026-01-01T00:00:00+00:00", "", True, Report((), (group,), {}))
-    measured = measured_in(running, "g")
+def test_what_was_measured(wh: Warehouse, tmp_path: Path) -> None:
+    create(wh, "v", TWO)
+    assert words(wh, "v").measured is None
+    asked(wh, tmp_path, "shop", "INSERT INTO orders VALUES (9, 7, 1)")
+    asked(wh, tmp_path, "crm", "DELETE FROM people WHERE id = 8")
+    measured = words(wh, "v").measured
     assert measured is not None
-    assert measured.told == "1.5 questions and 2 rows for each of 4 transactions of its group"
-    assert measured_in(running, "other") is None
-    assert measured_in(None, "g") is None
+    assert (measured.refreshes, measured.updates, measured.questions_per_update) == (2, 2, 1.0)

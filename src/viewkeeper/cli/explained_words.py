@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from viewkeeper.cli.tables import moment, show_table
+from viewkeeper.cli.tables import show_table
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.explaining.explanation import Advice, InWords, RelationCost
@@ -37,7 +37,7 @@ def show_words(found: "InWords", kind: str) -> None:
     if found.costs:
         _show_costs(found.costs, kind)
     if found.measured is not None:
-        click.echo(f"measured  {found.measured.told}, since {moment(found.measured.since)}")
+        _wrapped(f"measured: {found.measured.told}", "", "    ")
     if found.advice:
         click.echo("\nWhat you could change")
         for advice in found.advice:

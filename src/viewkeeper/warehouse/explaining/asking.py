@@ -15,7 +15,8 @@ from viewkeeper.sql.summary_view import readable
 from viewkeeper.sql.view import Operand, View
 from viewkeeper.warehouse.explaining.advice import advice_for
 from viewkeeper.warehouse.explaining.algorithm_words import COMPUTES, MEANS, questions
-from viewkeeper.warehouse.explaining.explanation import InWords, Measured, RelationCost
+from viewkeeper.warehouse.explaining.explanation import InWords, RelationCost
+from viewkeeper.warehouse.explaining.measured import measured_of
 from viewkeeper.warehouse.explaining.situations import AskingJoin, JoinedRelation
 from viewkeeper.warehouse.explaining.sizes import known_sizes, stored_joins
 from viewkeeper.warehouse.self_maintained.automatic import JoinFacts, RelationFacts, decide
@@ -34,7 +35,6 @@ def asking_join(
     *,
     rows: int | None,
     halted: str | None = None,
-    measured: Measured | None = None,
 ) -> InWords:
     """`rows` are those of the view, if it is there."""
     view = how.view
@@ -57,7 +57,9 @@ def asking_join(
         halted,
     )
     costs = tuple(_cost(how, sweep, sizes, rows, facts, situation) for sweep in sweeps)
-    return InWords(_how(situation, sweeps), _why(how, situation), costs, measured, advice_for(situation))
+    return InWords(
+        _how(situation, sweeps), _why(how, situation), costs, measured_of(overview, view.name), advice_for(situation)
+    )
 
 
 # --- facts ---

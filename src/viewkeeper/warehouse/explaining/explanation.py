@@ -28,22 +28,24 @@ class RelationCost:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the process that maintains the views has counted, for the whole group of a view."""
+    """What the newest commits say of refreshes: of all views of a group together, or of all tables of a lattice."""
 
-    since: str
-    transactions: int
-    questions: int
-    rows: int
-    """that came back"""
+    refreshes: int
+    seconds: float
+    """that one took, the median"""
+    updates: int
+    """transactions, or of a deferred summary changes, that they brought"""
+    questions_per_update: float | None
+    """None of a deferred summary"""
 
     @property
     def told(self) -> str:
-        """For each transaction, in words."""
-        each = max(1, self.transactions)
-        return (
-            f"{self.questions / each:.3g} questions and {self.rows / each:.3g} rows for each of "
-            f"{self.transactions:,} transactions of its group"
-        )
+        """In words."""
+        number = "1 refresh" if self.refreshes == 1 else f"{self.refreshes:,} refreshes"
+        what = "change" if self.questions_per_update is None else "transaction"
+        brought = f"{self.updates:,} {what}{'' if self.updates == 1 else 's'}"
+        asked = f", {self.questions_per_update:.3g} questions for each" if self.questions_per_update is not None else ""
+        return f"{number} of its group with {brought}{asked}; one took some {self.seconds:.2g} s"
 
 
 @dataclass(frozen=True)

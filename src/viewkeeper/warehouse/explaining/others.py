@@ -6,9 +6,9 @@ from viewkeeper.algebra.adaptive import MOST_ROWS
 from viewkeeper.sql.view import View
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.explaining.asking import UNKNOWN, expected_rows, only_spark
-from viewkeeper.warehouse.explaining.explanation import Advice, InWords, Measured, RelationCost
+from viewkeeper.warehouse.explaining.explanation import Advice, InWords, RelationCost
+from viewkeeper.warehouse.explaining.measured import measured_of
 from viewkeeper.warehouse.explaining.sizes import known_sizes, stored_joins
-from viewkeeper.warehouse.running import Running
 from viewkeeper.warehouse.self_maintained.explained import HeldInWords
 from viewkeeper.warehouse.summaries.explanation import Sweep
 from viewkeeper.warehouse.summaries.overview import Overview
@@ -48,7 +48,7 @@ def over_views(
             "batched-sweep: a view over views is always maintained so; properties are set at the views that it reads",
         ),
         tuple(costs),
-        None,
+        measured_of(overview, view.name),
         _reload(view.name) if halted is not None else (),
     )
 
@@ -98,12 +98,4 @@ def _serves(overview: Overview, table: str) -> tuple[str, str] | None:
         for node in lattice.nodes:
             if table == lattice.pending(node):
                 return f"it has the summary-delta of {node} that waits for the refresh", seen
-    return None
-
-
-def measured_in(running: Running | None, group: str) -> Measured | None:
-    """What the process that maintains the views has counted for a group, if there is one and it has counted."""
-    for one in running.report.groups if running is not None else ():
-        if running is not None and one.name == group and one.transactions:
-            return Measured(running.since, one.transactions, one.queries, one.rows_received)
     return None

@@ -9,6 +9,7 @@ from viewkeeper.warehouse.explaining.advice import advice_for
 from viewkeeper.warehouse.explaining.algorithm_words import MEANS
 from viewkeeper.warehouse.explaining.asking import UNKNOWN, joined_relations, only_spark, told_of, with_known_sizes
 from viewkeeper.warehouse.explaining.explanation import InWords, RelationCost
+from viewkeeper.warehouse.explaining.measured import measured_of
 from viewkeeper.warehouse.explaining.situations import StoringJoin
 from viewkeeper.warehouse.explaining.sizes import known_sizes
 from viewkeeper.warehouse.self_maintained.automatic import JoinFacts, decide
@@ -47,7 +48,8 @@ def storing_join(
         halted,
     )
     costs = tuple(_cost(change, facts, sizes, stored, situation) for change in stored.changes)
-    return InWords(_how(kept, stored), _why(situation), costs, None, advice_for(situation))
+    measured = measured_of(overview, kept.name)
+    return InWords(_how(kept, stored), _why(situation), costs, measured, advice_for(situation))
 
 
 def _joined_rows(kept: KeptView, stored: SelfMaintained) -> int | None:

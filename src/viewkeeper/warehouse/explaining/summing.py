@@ -10,6 +10,7 @@ from viewkeeper.warehouse.explaining.advice import advice_for
 from viewkeeper.warehouse.explaining.algorithm_words import MEANS
 from viewkeeper.warehouse.explaining.asking import UNKNOWN, told_of
 from viewkeeper.warehouse.explaining.explanation import InWords, RelationCost
+from viewkeeper.warehouse.explaining.measured import measured_of
 from viewkeeper.warehouse.explaining.situations import ExtremeFacts, MemberFacts, SummarizedFacts
 from viewkeeper.warehouse.summaries.contents import SMALL
 from viewkeeper.warehouse.summaries.explained_table import LatticeExplained, called
@@ -30,7 +31,7 @@ def summing(
         _how(lattice, tables),
         _why(lattice, tables),
         _costs(overview, explained, facts, tables),
-        None,
+        measured_of(overview, tables[0].table),
         advice_for(situation) if not tables[0].hidden else (),
     )
 

@@ -19,11 +19,10 @@ from viewkeeper.sql.view import View
 from viewkeeper.summary.plan import CHANGES
 from viewkeeper.warehouse.catalog import Definition, families, find, free_name
 from viewkeeper.warehouse.explaining.asking import asking_join
-from viewkeeper.warehouse.explaining.explanation import InWords, Measured
-from viewkeeper.warehouse.explaining.others import LOADED, hidden_table, measured_in, over_views
+from viewkeeper.warehouse.explaining.explanation import InWords
+from viewkeeper.warehouse.explaining.others import LOADED, hidden_table, over_views
 from viewkeeper.warehouse.explaining.summing import summing
 from viewkeeper.warehouse.known_sources import KnownSources
-from viewkeeper.warehouse.running import RunningFile
 from viewkeeper.warehouse.self_maintained.automatic import REMOTE
 from viewkeeper.warehouse.self_maintained.choosing import PROPERTY, REASONS, storage_for
 from viewkeeper.warehouse.self_maintained.explained import explain_stored, explain_supposed
@@ -59,14 +58,13 @@ def explain(snapshot: Snapshot, sources: KnownSources, text: str) -> Explanation
         return _stored_tables(overview, text, [text])
     if SELF_MAINTAINED in definition.properties:
         return explain_stored(overview, definition)
-    measured = measured_in(RunningFile(snapshot.files.store).read(), definition.group)
-    return _stored_join(overview, definition, measured)
+    return _stored_join(overview, definition)
 
 
 # --- joins ---
 
 
-def _stored_join(overview: Overview, stored: Definition, measured: Measured | None) -> Explanation:
+def _stored_join(overview: Overview, stored: Definition) -> Explanation:
     told, group = stored.properties, overview.record.groups[stored.group]
     halt = overview.halts.get(stored.name)
     reason = halt.reason if halt is not None else None
@@ -77,7 +75,7 @@ def _stored_join(overview: Overview, stored: Definition, measured: Measured | No
     ways = sweeps(how) if how is not None else ()
     words = hidden or LOADED
     if how is not None and hidden is None:
-        words = _words_of_join(overview, how, ways, overview.rows(stored.name), reason, measured)
+        words = _words_of_join(overview, how, ways, overview.rows(stored.name), reason)
     return Explanation(
         stored.name,
         "hidden" if hidden is not None else "join" if maintained else "loaded",
@@ -106,11 +104,11 @@ def _words_of_join(
     ways: tuple[Sweep, ...],
     rows: int | None,
     halted: str | None = None,
-    measured: Measured | None = None,
 ) -> InWords:
+    """`rows` and `halted` are those of a view that is there."""
     if VIEWS in how.view.sources:
         return over_views(overview, how.view, ways, halted, rows)
-    return asking_join(overview, how, ways, rows=rows, halted=halted, measured=measured)
+    return asking_join(overview, how, ways, rows=rows, halted=halted)
 
 
 def _why_remote(stored: Definition) -> tuple[str, ...]:

@@ -86,9 +86,14 @@ class Overview:
         return sum(file.size for file in self._files.tables.files(self.catalog[table], self.record.tables[table]))
 
     @cached_property
+    def newest(self) -> list[Record]:
+        """The newest commits, oldest first."""
+        return recent(self._files.log)
+
+    @cached_property
     def rates(self) -> dict[str, float]:
         """Transactions per hour, by source, as far as the commit log knows them."""
-        return transactions_per_hour(recent(self._files.log))
+        return transactions_per_hour(self.newest)
 
     def learned(self, lattice: Lattice) -> Learned:
         """What past refreshes taught; nothing, of a lattice that is not stored yet."""

@@ -1,0 +1,16 @@
+"""What past refreshes of a view took, for its explanation."""
+
+from viewkeeper.warehouse.explaining.explanation import Measured
+from viewkeeper.warehouse.measuring.refreshes import refreshes_of
+from viewkeeper.warehouse.summaries.overview import Overview
+
+
+def measured_of(overview: Overview, view: str) -> Measured | None:
+    """As the newest commits tell it; None if there is no such view yet, or it was not refreshed in them."""
+    definition = overview.catalog.get(view)
+    if definition is None:
+        return None
+    found = refreshes_of(definition, overview.newest)
+    if not found.updates or found.typical is None:
+        return None
+    return Measured(len(found.seconds), found.typical, found.updates, found.queries_per_update)
