@@ -3,7 +3,7 @@
 A step that fails ends it. What was done before stays, and applying again goes on from there.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from viewkeeper.project.cubes import ProjectCube
 from viewkeeper.project.ownership import MadeCube, Owned, read_owned, write_owned
 from viewkeeper.project.places import Place, placed
 from viewkeeper.project.plan import Action, Plan, Step
-from viewkeeper.project.planning import is_moved, stored_dependants
+from viewkeeper.project.planning import is_moved, others, stored_dependants
 from viewkeeper.project.sources import ProjectSource
 from viewkeeper.project.views import ProjectView
 from viewkeeper.warehouse.known_sources import INSTALL
@@ -123,17 +123,25 @@ class _Application:
         self._remember(self._owned.with_view(view.name))
 
     def _alter(self, view: ProjectView) -> None:
+        """With the new definitions of those that read it, in one commit, if they can be made already."""
+        also = others(view, self._content.views)
+        if problem := self._problem(view, also):
+            # They need something that comes later. What they are now may fit; if not, they are made anew behind it.
+            also = []
+            if self._problem(view, also):
+                behind = stored_dependants(view.name, self._warehouse.definitions)
+                if not behind or not set(behind) <= {one.name for one in self._content.views}:
+                    raise problem
+                self._drop("view", behind)
+        self._warehouse.alter_view(view.sql, also)
+
+    def _problem(self, view: ProjectView, also: Sequence[str]) -> DefinitionError | None:
+        """Why a view cannot be altered now, if it cannot."""
         try:
-            self._warehouse.alter_view(view.sql)
-        except DefinitionError:
-            # Those that read it cannot be over its new columns as they are; they are made anew behind it, as the
-            # project has them now.
-            definitions = self._warehouse.definitions
-            behind = stored_dependants(view.name, definitions)
-            if not behind or not set(behind) <= {one.name for one in self._content.views}:
-                raise
-            self._drop("view", behind)
-            self._warehouse.alter_view(view.sql)
+            self._warehouse.alteration(view.sql, also)
+        except DefinitionError as error:
+            return error
+        return None
 
     def _told(self, step: Step, name: str) -> str:
         rows = sum(one.rows for one in self._warehouse.status().views if name in (one.view, one.family))

@@ -48,7 +48,8 @@ def make_plan(
     views: list[Step] = []
     changing = {step.name for step in sources if step.changes}
     for view in content.views:
-        step = _view_step(view, warehouse, definitions, changing, {name for one in views for name in one.dependants})
+        made_anew = {name for one in views for name in one.dependants}
+        step = _view_step(view, content.views, warehouse, definitions, changing, made_anew)
         views.append(step)
         changing |= {step.name} if step.changes and step.action is not Action.ALTER else set()
     cubes = [_cube_step(cube, owned, definitions) for cube in content.cubes.values()]
@@ -122,6 +123,7 @@ def is_moved(source: ProjectSource, stored: "SourceDefinition") -> bool:
 
 def _view_step(
     view: ProjectView,
+    views: Collection[ProjectView],
     warehouse: "Warehouse | None",
     definitions: Mapping[str, str],
     changing: Collection[str],
@@ -133,7 +135,7 @@ def _view_step(
         return Step(view.name, Action.CREATE, place=place)
     reads = {read.source or read.name for read in view.reads}
     try:
-        found = warehouse.alteration(view.sql)
+        found = warehouse.alteration(view.sql, others(view, views))
     except ViewkeeperError as error:
         # Over what will be there it was checked already, so it is what is there now that is in the way.
         if before := sorted(reads & set(changing)):
@@ -144,6 +146,11 @@ def _view_step(
     if found.kind == "keep" and view.name in made_anew:
         return Step(view.name, Action.RELOAD, (f"it reads {', '.join(sorted(reads & set(changing)))}",), place=place)
     return Step(view.name, Action(found.kind), found.reasons, found.dependants, place)
+
+
+def others(view: ProjectView, views: Collection[ProjectView]) -> list[str]:
+    """The definitions of the other views: those that read it may change with it."""
+    return [one.sql for one in views if one.name != view.name]
 
 
 def stored_dependants(name: str, definitions: Mapping[str, str]) -> tuple[str, ...]:
