@@ -314,3 +314,37 @@ def test_what_was_measured(wh: Warehouse, tmp_path: Path) -> None:
     measured = words(wh, "v").measured
     assert measured is not None
     assert (measured.refreshes, measured.updates, measured.questions_per_update) == (2, 2, 1.0)
+
+
+# Advice, followed
+
+BY_KEY = "SELECT o.id, p.city FROM shop.orders o JOIN crm.people p ON o.id = p.id"
+GROUPED = "SELECT person, COUNT(*) AS n, MAX(item) AS most FROM shop.orders GROUP BY person"
+FOLLOWED: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
+    "stronger-algorithm": (TWO, {"algorithm": "t-strobe"}, ()),
+    "without-questions": (TWO, {"algorithm": "sweep"}, ("algorithm",)),
+    "deletions-for-nothing": (TWO, {"consistency": "weak"}, ()),
+    "ask-instead": (BY_KEY, {"storage": "viewcache"}, ()),
+    "every-state": (TWO, {"storage": "viewcache", "consistency": "strong"}, ()),
+    "every-state of a summary": (GROUPED, {}, ()),
+    "once-per-commit": (GROUPED, {"consistency": "complete"}, ()),
+    "extremes-at-hand": (GROUPED, {"minmax": "recompute", "core": "stored"}, ()),
+}
+
+
+@pytest.mark.parametrize("case", FOLLOWED)
+def test_advice_can_be_followed(wh: Warehouse, case: str) -> None:
+    """With the property that it names the view can be created, and the same advice is not given again."""
+    select, properties, leave_out = FOLLOWED[case]
+    rule = case.partition(" ")[0]
+
+    def statement(name: str, told: dict[str, str]) -> str:
+        listed = ", ".join(f"'{key}' = '{value}'" for key, value in told.items())
+        return f"CREATE MATERIALIZED VIEW {name} {f'TBLPROPERTIES ({listed})' if listed else ''} AS {select}"
+
+    (advice,) = (one for one in words(wh, statement("v", properties)).advice if one.rule == rule)
+    assert advice.statement is not None
+    key, value = advice.statement.replace("'", "").split(" = ")
+    followed = {**{name: told for name, told in properties.items() if name not in leave_out}, key: value}
+    assert rule not in {one.rule for one in words(wh, statement("v", followed)).advice}
+    wh.create_view(statement("v", followed))

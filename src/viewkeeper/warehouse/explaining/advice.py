@@ -18,6 +18,7 @@ from viewkeeper.warehouse.explaining.situations import (
     StoringJoin,
     SummarizedFacts,
 )
+from viewkeeper.warehouse.explaining.wording import counted, listed, room
 from viewkeeper.warehouse.self_maintained.automatic import BUSY, REMOTE
 
 ALMOST_ALL = 0.9
@@ -58,7 +59,7 @@ def _stronger_algorithm(join: AskingJoin) -> Iterator[Advice]:
     if join.level >= Level.COMPLETE or CHEAPEST not in best:
         return
     now, better = algorithm(join.algorithm), algorithm(CHEAPEST)
-    span = " and ".join(join.sources)
+    span = listed(join.sources)
     n = "" if join.wrapped else f" (n = {len(join.relations)})"
     whole = f"transactions span {span}, and {now.name} does not keep them whole; " * (
         join.transactions is Transactions.GLOBAL and join.level < Level.STRONG
@@ -75,13 +76,13 @@ def _without_questions(join: AskingJoin) -> Iterator[Advice]:
     storage, reasons = join.automatic.storage, join.automatic.reasons
     if storage == REMOTE:
         return
-    room = "what it takes is known when it is made" if join.room is None else f"it takes about {_room(join.room)}"
+    takes = "what it takes is known when it is made" if join.room is None else f"it takes about {room(join.room)}"
     also = ", and leave 'algorithm' out" if join.asked_algorithm else ""
     chosen = storage if join.sizes_known or storage != "viewcache" else "viewcache or matview, by the sizes"
     yield Advice(
         "without-questions",
         f"let viewkeeper store what the view needs ({chosen}){also}",
-        f"no source would be asked; {room}. As it is, {_at_present(reasons[0])}",
+        f"no source would be asked; {takes}. As it is, {_at_present(reasons[0])}",
         "'storage' = 'auto'",
     )
 
@@ -152,12 +153,12 @@ def _equality(join: AskingJoin) -> Iterator[Advice]:
 
 def _ask_instead(join: StoringJoin) -> Iterator[Advice]:
     if join.automatic.storage == REMOTE and not join.outer:
-        frees = f"that frees {_room(join.bytes)}; " if join.bytes else ""
+        frees = f"that frees {room(join.bytes)}; " if join.bytes else ""
         questions = len(join.relations) - 1
         yield Advice(
             "ask-instead",
             "ask the sources instead of storing anything beside the view",
-            f"{frees}each change would cost at most {_counted(questions, 'question')}. {join.automatic.reasons[0]}",
+            f"{frees}each change would cost at most {counted(questions, 'question')}. {join.automatic.reasons[0]}",
             "'storage' = 'remote'",
         )
 
@@ -225,7 +226,7 @@ def _refresh_now(summary: SummarizedFacts) -> Iterator[Advice]:
         yield Advice(
             "refresh-now",
             "refresh it",
-            f"{_counted(summary.waiting, 'row')} of changes {'waits' if summary.waiting == 1 else 'wait'} for that",
+            f"{counted(summary.waiting, 'row')} of changes {'waits' if summary.waiting == 1 else 'wait'} for that",
             f"viewkeeper refresh {summary.view}",
         )
 
@@ -235,7 +236,7 @@ def _next_extreme_at_hand(summary: SummarizedFacts) -> Iterator[Advice]:
     if recomputed:
         yield Advice(
             "extremes-at-hand",
-            f"keep a hidden table behind {', '.join(recomputed)}",
+            f"keep a hidden table behind {listed(recomputed)}",
             "a deleted extreme is then looked up there; now it takes a job over the stored facts. The table has a row "
             "for each value of each group",
             "'minmax' = 'node'",
@@ -342,11 +343,3 @@ def _looked_up(relations: Iterable[JoinedRelation]) -> list[tuple[JoinedRelation
 def _at_present(reason: str) -> str:
     """A reason of `automatic.py`, of what would be if the sources were asked: they are."""
     return reason.replace(" would be looked up ", " is looked up ").replace("each would bring", "each brings")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def _room(count: int) -> str:
-    return f"{max(count, 1) / 1e6:,.1f} MB" if count >= 100_000 else f"{max(1, round(count / 1000)):,} kB"

@@ -4,21 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from viewkeeper.algebra.adaptive import MOST_ROWS
-from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algorithms.registry import Transactions
-from viewkeeper.errors import ExpressionError
 from viewkeeper.levels import Level
 from viewkeeper.mediator.choice import CHEAPEST, promised
 from viewkeeper.mediator.maintained import Maintenance
-from viewkeeper.sql.outer_join import OuterJoinView
-from viewkeeper.sql.summary_view import readable
-from viewkeeper.sql.view import Operand, View
 from viewkeeper.warehouse.explaining.advice import advice_for
 from viewkeeper.warehouse.explaining.algorithm_words import COMPUTES, MEANS, questions
 from viewkeeper.warehouse.explaining.explanation import InWords, RelationCost
+from viewkeeper.warehouse.explaining.join_facts import asked, joined_relations, only_spark, room_of, with_known_sizes
 from viewkeeper.warehouse.explaining.measured import measured_of
-from viewkeeper.warehouse.explaining.situations import AskingJoin, JoinedRelation
-from viewkeeper.warehouse.explaining.sizes import known_sizes, stored_joins
+from viewkeeper.warehouse.explaining.situations import AskingJoin
+from viewkeeper.warehouse.explaining.sizes import known_sizes
+from viewkeeper.warehouse.explaining.wording import listed
 from viewkeeper.warehouse.self_maintained.automatic import JoinFacts, RelationFacts, decide
 from viewkeeper.warehouse.self_maintained.facts import facts_of
 from viewkeeper.warehouse.summaries.explanation import Step, Sweep
@@ -47,12 +44,12 @@ def asking_join(
         how.algorithm,
         promised(how),
         how.transactions,
-        _asked(view, "algorithm"),
-        _asked(view, "consistency"),
+        asked(view, "algorithm"),
+        asked(view, "consistency"),
         how.parts is not None,
         decide(facts),
         facts.fan_out is not None,
-        _room(facts),
+        room_of(facts),
         only_spark(view),
         halted,
     )
@@ -60,70 +57,6 @@ def asking_join(
     return InWords(
         _how(situation, sweeps), _why(how, situation), costs, measured_of(overview, view.name), advice_for(situation)
     )
-
-
-# --- facts ---
-
-
-def _asked(view: View | OuterJoinView, name: str) -> str | None:
-    asked = dict(view.properties).get(name)
-    return None if asked == "auto" else asked
-
-
-def with_known_sizes(facts: JoinFacts, sizes: Mapping[str, int], rows: int | None) -> JoinFacts:
-    """The same with the sizes that the warehouse knows."""
-    return replace(facts, relations=tuple(replace(one, rows=sizes.get(one.name)) for one in facts.relations), rows=rows)
-
-
-def joined_relations(overview: Overview, view: View | OuterJoinView, facts: JoinFacts) -> tuple[JoinedRelation, ...]:
-    """The relations of a view, and how the changes of others find them."""
-    numbered = {name for kept in stored_joins(overview) for name in kept.view.keyless}
-    return tuple(
-        JoinedRelation(
-            operand.relation.name,
-            operand.source,
-            one.quick,
-            operand.relation.key,
-            tuple(_own_names(by) for by in _ways(view, operand)),
-            operand.relation.name not in numbered,
-            one.transactions_per_hour,
-        )
-        for operand, one in zip(view.operands, facts.relations, strict=True)
-    )
-
-
-def _own_names(columns: Sequence[str]) -> tuple[str, ...]:
-    return tuple(column.partition(".")[2] for column in columns)
-
-
-def _ways(view: View | OuterJoinView, operand: Operand) -> list[tuple[str, ...]]:
-    """The columns by which an operand is looked up, from each of the others."""
-    if isinstance(view, OuterJoinView):
-        pairs = [[c for pair in step.equalities for c in pair if c in operand.columns] for step in view.steps]
-        return [tuple(columns) for columns in pairs if columns]
-    plan = JoinPlan(view)
-    hops = [hop for start in view.operands for hop in plan.path(frozenset({start.index})) if hop.operand == operand]
-    return list(dict.fromkeys(tuple(right for _, right in hop.on) for hop in hops))
-
-
-def only_spark(view: View | OuterJoinView) -> str | None:
-    """An expression of a view that only Spark evaluates, if there is one."""
-    columns = tuple(column for operand in view.operands for column in operand.columns)
-    conditions = view.conditions if isinstance(view, View) else view.where
-    for expression in (*conditions, *(column.expression for column in view.output)):
-        try:
-            expression.compile(columns)
-        except ExpressionError:
-            return readable(expression)
-    return None
-
-
-def _room(facts: JoinFacts) -> int | None:
-    """Bytes of the needed columns of all relations, and of pointers for each row of the view; None if not known."""
-    if facts.rows is None or any(one.rows is None for one in facts.relations):
-        return None
-    pointers = sum(one.pointer_bytes for one in facts.relations)
-    return sum((one.rows or 0) * one.row_bytes for one in facts.relations) + facts.rows * pointers
 
 
 # --- what a change costs ---
@@ -167,7 +100,7 @@ def expected_rows(
         return 0.0, "none"
     whole = [step.relation for step in steps if not step.by]
     if whole:
-        return None, f"all of {' and '.join(whole)}"
+        return None, f"all of {listed(whole)}"
     several = [number for number, step in enumerate(steps) if not step.at_most_one]
     if not several:
         return float(len(steps)), f"at most {len(steps)} for each"
@@ -181,7 +114,7 @@ def expected_rows(
 def _work(relations: Sequence[RelationFacts], asks: Sequence[str], situation: AskingJoin) -> str:
     slow = [name for name in dict.fromkeys(asks) if any(one.source == name and not one.quick for one in relations)]
     if slow:
-        return f"a Spark job for each question to {' and '.join(slow)}"
+        return f"a Spark job for each question to {listed(slow)}"
     if situation.only_spark is not None:
         return f"a Spark job, for {situation.only_spark}"
     return ON_DRIVER
@@ -192,7 +125,7 @@ def _work(relations: Sequence[RelationFacts], asks: Sequence[str], situation: As
 
 def told_of(sources: Sequence[str]) -> str:
     """How every refresh begins."""
-    names = " and ".join(sources)
+    names = listed(sources)
     if len(sources) == 1:
         return f"{names} tells the warehouse of each transaction that it commits: which rows went, and which came."
     return f"{names} each tell the warehouse of their transactions as they commit: which rows went, and which came."
@@ -226,10 +159,10 @@ def _why(how: Maintenance, join: AskingJoin) -> tuple[str, ...]:
     ]
     if how.transactions is Transactions.GLOBAL:
         kept = "are kept whole" if join.level >= Level.STRONG else "are seen in parts"
-        why.append(f"transactions may span {' and '.join(join.sources)}, which have a table global_tx: they {kept}")
+        why.append(f"transactions may span {listed(join.sources)}, which have a table global_tx: they {kept}")
     if how.parts is not None:
         together = [local for views in how.parts.local_views.values() for local in views if len(local.operands) > 1]
-        names = " and ".join(operand.relation.name for local in together for operand in local.operands)
+        names = listed(operand.relation.name for local in together for operand in local.operands)
         why.append(f"{names} are at one source and are joined there first: to all others they are one relation")
     return tuple(why)
 

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from viewkeeper.algebra.adaptive import MOST_ROWS
 from viewkeeper.sql.view import View
 from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.explaining.asking import UNKNOWN, expected_rows, only_spark
+from viewkeeper.warehouse.explaining.asking import UNKNOWN, expected_rows
 from viewkeeper.warehouse.explaining.explanation import Advice, InWords, RelationCost
+from viewkeeper.warehouse.explaining.join_facts import only_spark
 from viewkeeper.warehouse.explaining.measured import measured_of
 from viewkeeper.warehouse.explaining.sizes import known_sizes, stored_joins
+from viewkeeper.warehouse.explaining.wording import listed
 from viewkeeper.warehouse.self_maintained.explained import HeldInWords
 from viewkeeper.warehouse.summaries.explanation import Sweep
 from viewkeeper.warehouse.summaries.overview import Overview
@@ -26,7 +28,7 @@ def over_views(
     overview: Overview, view: View, sweeps: Sequence[Sweep], halted: str | None, rows: int | None
 ) -> InWords:
     """A view over views of its group."""
-    names, sizes = " and ".join(view.relations), known_sizes(overview)
+    names, sizes = listed(view.relations), known_sizes(overview)
     spark = only_spark(view)
     work = f"a Spark job, for {spark}" if spark else f"on the driver, up to {MOST_ROWS:,} rows"
     costs = []

@@ -1,17 +1,18 @@
 """A self-maintained view in words: what a change looks up, why it has this storage, what would be better."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from viewkeeper.levels import Level
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.warehouse.explaining.advice import advice_for
 from viewkeeper.warehouse.explaining.algorithm_words import MEANS
-from viewkeeper.warehouse.explaining.asking import UNKNOWN, joined_relations, only_spark, told_of, with_known_sizes
+from viewkeeper.warehouse.explaining.asking import UNKNOWN, told_of
 from viewkeeper.warehouse.explaining.explanation import InWords, RelationCost
+from viewkeeper.warehouse.explaining.join_facts import asked, joined_relations, only_spark, with_known_sizes
 from viewkeeper.warehouse.explaining.measured import measured_of
 from viewkeeper.warehouse.explaining.situations import StoringJoin
 from viewkeeper.warehouse.explaining.sizes import known_sizes
+from viewkeeper.warehouse.explaining.wording import listed
 from viewkeeper.warehouse.self_maintained.automatic import JoinFacts, decide
 from viewkeeper.warehouse.self_maintained.explanation import ChangeCost, SelfMaintained
 from viewkeeper.warehouse.self_maintained.facts import facts_of
@@ -28,20 +29,19 @@ def storing_join(
     halted: str | None,
 ) -> InWords:
     """`stored` is what is stored for it, and what changes look up there."""
-    view, properties = kept.view, dict(kept.view.properties)
+    view = kept.view
     sizes = known_sizes(overview)
     rows = _joined_rows(kept, stored)
     facts = with_known_sizes(facts_of(view, overview.sources.definitions(), overview.rates), sizes, rows)
-    asked = properties.get("consistency", "auto")
     situation = StoringJoin(
         kept.name,
         kept.storage_name,
         joined_relations(overview, view, facts),
         kept.level,
-        None if asked == "auto" else asked,
+        asked(view, "consistency"),
         isinstance(view, OuterJoinView),
         created,
-        decide(replace(facts, outer=False)) if not isinstance(view, OuterJoinView) else decide(facts),
+        decide(facts),
         facts.fan_out is not None,
         sum(one.bytes or 0 for one in stored.structures) if created else None,
         only_spark(view),
@@ -76,15 +76,14 @@ def _work(stored: SelfMaintained, situation: StoringJoin) -> str:
         return f"a Spark job, for {situation.only_spark}" if situation.only_spark else "a Spark job"
     large = [one.table for one in stored.structures if (one.rows or 0) > engines.driver_table_rows]
     if large:
-        return f"on the driver; a Spark job where {' and '.join(large)} is looked up"
+        return f"on the driver; a Spark job where {listed(large)} is looked up"
     return f"on the driver, up to {engines.arrow_up_to:,} changed rows"
 
 
 def _how(kept: KeptView, stored: SelfMaintained) -> tuple[str, ...]:
     tables = [f"{one.table} ({one.holds})" for one in stored.structures]
     looked_up = [
-        f"A change of {change.relation} is looked up in "
-        f"{' and '.join(dict.fromkeys(lookup.table for lookup in change.lookups))}."
+        f"A change of {change.relation} is looked up in {listed(lookup.table for lookup in change.lookups)}."
         for change in stored.changes
     ]
     changed = "that table" if len(tables) == 1 else f"these {len(tables)} tables"

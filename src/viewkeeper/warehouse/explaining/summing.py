@@ -12,6 +12,7 @@ from viewkeeper.warehouse.explaining.asking import UNKNOWN, told_of
 from viewkeeper.warehouse.explaining.explanation import InWords, RelationCost
 from viewkeeper.warehouse.explaining.measured import measured_of
 from viewkeeper.warehouse.explaining.situations import ExtremeFacts, MemberFacts, SummarizedFacts
+from viewkeeper.warehouse.explaining.wording import listed
 from viewkeeper.warehouse.summaries.contents import SMALL
 from viewkeeper.warehouse.summaries.explained_table import LatticeExplained, called
 from viewkeeper.warehouse.summaries.explanation import LatticeFacts, Table
@@ -156,7 +157,7 @@ def _dimensions(lattice: Lattice, tables: Sequence[Table]) -> tuple[str, ...]:
     found = next(iter(roots), "the stored facts" if lattice.facts.readable else _chosen(tables[0]))
     what = "is" if len(names) == 1 else "are"
     return (
-        f"{' and '.join(names)} {what} kept here as a copy. A change there moves facts between groups; which ones, is "
+        f"{listed(names)} {what} kept here as a copy. A change there moves facts between groups; which ones, is "
         f"found in {found}.",
     )
 
