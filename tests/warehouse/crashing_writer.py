@@ -149,6 +149,13 @@ _SESSIONS: list[Any] = []
 """the session of the process that forks, if it was asked for one"""
 
 
+def alter_view(root: str, steps: Steps) -> None:
+    """By the definition in the file beside the warehouse."""
+    wh = Warehouse.open(root, compaction=None)
+    steps.counting = True
+    wh.alter_view(Path(root).with_name("definition.sql").read_text())
+
+
 def _spark() -> Any:
     (session,) = _SESSIONS
     # The connections to the JVM belong to the process that forked; this makes new ones.
@@ -156,7 +163,7 @@ def _spark() -> Any:
     return session
 
 
-TASKS = {task.__name__: task for task in (open_it, large_commit, merge_deltas, vacuum, compact, load)}
+TASKS = {task.__name__: task for task in (open_it, large_commit, merge_deltas, vacuum, compact, load, alter_view)}
 
 
 def load_and_die_halfway(root: str) -> None:

@@ -68,18 +68,20 @@ class _Kept:
         self._moment = now()
         self._definitions: dict[str, Definition] = {}
         """every view that a record knows, by its folder"""
-        own: dict[str, float] = {}
-        """the retention of each that has one"""
+        own: dict[str, float | None] = {}
+        """the retention of each, if it has one: what the last definition says"""
         for number in sorted({record.catalog for record in self._records}):
             catalog = writer.catalogs.read(number)
             for view in catalog.values():
                 self._definitions[view.folder] = view
+                own[view.folder] = view.retention
+            for view in catalog.values():
                 # The tables that a view is computed from are kept as long as it is.
-                for table in (view, *tables_of(catalog, view)):
-                    if view.retention is not None:
-                        own[table.folder] = view.retention
+                if view.retention is not None:
+                    own |= {table.folder: view.retention for table in tables_of(catalog, view)}
         self._first = {
-            folder: self._first_commit(max(grace, own.get(folder, retention))) for folder in self._definitions
+            folder: self._first_commit(max(grace, retention if (keep := own[folder]) is None else keep))
+            for folder in self._definitions
         }
         self._fallback = self._first_commit(max(grace, retention))
 
