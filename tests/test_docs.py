@@ -182,6 +182,7 @@ def test_relative_links_resolve(page: Path) -> None:
 # Their examples start Spark: these tests run them.
 RUN_BY = {
     "warehouse.md": "test_warehouse_page.py",
+    "project.md": "test_project_page.py",
     "live-views.md": "test_live_pages.py",
     "reading-views.md": "test_reading_views_page.py",
     "sources.md": "test_live_pages.py",
