@@ -12,6 +12,7 @@ from viewkeeper.warehouse.explaining.explanation import Advice
 from viewkeeper.warehouse.explaining.situations import (
     AskingJoin,
     ExtremeFacts,
+    HierarchyFacts,
     JoinedRelation,
     MemberFacts,
     Situation,
@@ -144,6 +145,12 @@ GIVEN: dict[str, tuple[str, Situation, str]] = {
     ),
     "a state for each": ("once-per-commit", summary(COMPLETE, seconds=0.25), "for each transaction, some 0.25 s each"),
     "a strong summary": ("every-state", SUMMARY, "'consistency' = 'complete'"),
+    "a hierarchy that is not declared": (
+        "hierarchy",
+        summary(hierarchies=(HierarchyFacts("by_region", "shop.stores", ("city", "region"), "by_city", 40, 12),)),
+        "computed from that of by_city: 12 instead of 40 rows and joined rows are expected viewkeeper add-source shop "
+        "URL --hierarchy stores=city,region",
+    ),
     "a member that saves little": (
         "leave-out",
         summary(members=(replace(FINE, rows=9_500, above_rows=10_000),)),
@@ -207,6 +214,7 @@ NOT_GIVEN: dict[str, tuple[str, Situation]] = {
     "busy, and deferred": ("less-often", summary(transactions_per_hour=BUSY + 1)),
     "strong, and not continuous": ("every-state", DEFERRED),
     "a member that saves much": ("leave-out", summary(members=(replace(FINE, rows=2_000, above_rows=10_000),))),
+    "no hierarchy would help": ("hierarchy", summary()),
     "a small member": ("leave-out", summary(members=(FINE,))),
 }
 

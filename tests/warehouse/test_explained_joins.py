@@ -316,6 +316,31 @@ def test_what_was_measured(wh: Warehouse, tmp_path: Path) -> None:
     assert (measured.refreshes, measured.updates, measured.questions_per_update) == (2, 2, 1.0)
 
 
+def test_a_hierarchy_is_advised_until_it_is_declared(wh: Warehouse, tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "geo",
+        "CREATE TABLE stores (id INTEGER PRIMARY KEY, city TEXT, region TEXT);"
+        "CREATE TABLE sales (id INTEGER PRIMARY KEY, store INTEGER, day TEXT, qty INTEGER);"
+        "INSERT INTO stores VALUES (1, 'Bern', 'West'), (2, 'Bern', 'West'), (3, 'Chur', 'East');"
+        "INSERT INTO sales VALUES (1, 1, 'mon', 4), (2, 2, 'mon', 5), (3, 3, 'mon', 6), (4, 3, 'tue', 7)",
+    )
+    url, joined = f"sqlite:///{tmp_path}/geo.db", "FROM geo.sales f JOIN geo.stores s ON f.store = s.id"
+    wh.add_source("geo", url, install=True)
+    create(wh, "by_city", f"SELECT city, day, SUM(qty) AS qty {joined} GROUP BY city, day")
+    by_region = f"SELECT region, SUM(qty) AS qty {joined} GROUP BY region"
+    create(wh, "by_region", by_region)
+    (advice,) = (one for one in words(wh, "by_region").advice if one.rule == "hierarchy")
+    assert advice.statement == "viewkeeper add-source geo URL --hierarchy stores=city,region"
+    assert "would then be computed from that of by_city" in advice.effect
+    assert "hierarchy" not in {one.rule for one in words(wh, "by_city").advice}
+    wh.add_source("geo", url, hierarchies={"stores": ["city", "region"]}, install=True)
+    found = wh.explain("by_region")
+    assert isinstance(found, Explanation)
+    assert "hierarchy" not in {one.rule for one in found.in_words.advice}
+    assert [choice.above for choice in found.tables[0].choices if choice.chosen] == ["by_city"]
+
+
 # Advice, followed
 
 BY_KEY = "SELECT o.id, p.city FROM shop.orders o JOIN crm.people p ON o.id = p.id"

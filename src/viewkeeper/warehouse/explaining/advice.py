@@ -299,6 +299,19 @@ def _members_that_save_little(summary: SummarizedFacts) -> Iterator[Advice]:
             )
 
 
+def _hierarchy(summary: SummarizedFacts) -> Iterator[Advice]:
+    for one in summary.hierarchies:
+        by, attribute = one.columns
+        source, _, table = one.relation.partition(".")
+        yield Advice(
+            "hierarchy",
+            f"declare that {by} determines {attribute} in {one.relation}, if it does",
+            f"the summary-delta of {one.table} would then be computed from that of {one.above}: {one.cost_then:,.0f} "
+            f"instead of {one.cost_now:,.0f} rows and joined rows are expected",
+            f"viewkeeper add-source {source} URL --hierarchy {table}={by},{attribute}",
+        )
+
+
 OF_ASKING_JOINS: tuple[Rule, ...] = (
     _stronger_algorithm,
     _without_waiting_for_quiet,
@@ -322,6 +335,7 @@ OF_SUMMARIES: tuple[Rule, ...] = (
     _next_extreme_at_hand,
     _extremes_from_facts,
     _less_often,
+    _hierarchy,
     _members_that_save_little,
     _states_of_a_summary,
 )

@@ -111,6 +111,21 @@ class MemberFacts:
 
 
 @dataclass(frozen=True)
+class HierarchyFacts:
+    """A hierarchy that is not declared: with it a table would be computed from a smaller one."""
+
+    table: str
+    relation: str
+    columns: tuple[str, str]
+    """the first would determine the second"""
+    above: str
+    """what the table would be computed from"""
+    cost_now: float
+    """rows, once more for each join"""
+    cost_then: float
+
+
+@dataclass(frozen=True)
 class SummarizedFacts:
     """A summary, a family, or a hidden table of theirs."""
 
@@ -132,6 +147,7 @@ class SummarizedFacts:
     """changes and rows of summary-deltas that wait for a refresh"""
     extremes: tuple[ExtremeFacts, ...] = ()
     members: tuple[MemberFacts, ...] = ()
+    hierarchies: tuple[HierarchyFacts, ...] = ()
     halted: str | None = None
 
 

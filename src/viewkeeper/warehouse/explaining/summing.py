@@ -10,6 +10,7 @@ from viewkeeper.warehouse.explaining.advice import advice_for
 from viewkeeper.warehouse.explaining.algorithm_words import MEANS
 from viewkeeper.warehouse.explaining.asking import UNKNOWN, told_of
 from viewkeeper.warehouse.explaining.explanation import InWords, RelationCost
+from viewkeeper.warehouse.explaining.hierarchies import missing_hierarchies
 from viewkeeper.warehouse.explaining.measured import measured_of
 from viewkeeper.warehouse.explaining.situations import ExtremeFacts, MemberFacts, SummarizedFacts
 from viewkeeper.warehouse.explaining.wording import listed
@@ -27,7 +28,7 @@ def summing(
 ) -> InWords:
     """`tables` are the one of a summary, or the members of a family."""
     overview, lattice = explained.overview, explained.lattice
-    situation = _situation(view, overview, lattice, facts, tables, halted)
+    situation = _situation(view, explained, facts, tables, halted)
     return InWords(
         _how(lattice, tables),
         _why(lattice, tables),
@@ -38,13 +39,9 @@ def summing(
 
 
 def _situation(
-    view: str,
-    overview: Overview,
-    lattice: Lattice,
-    facts: LatticeFacts,
-    tables: Sequence[Table],
-    halted: str | None,
+    view: str, explained: LatticeExplained, facts: LatticeFacts, tables: Sequence[Table], halted: str | None
 ) -> SummarizedFacts:
+    overview, lattice = explained.overview, explained.lattice
     rows = {table.table: table.rows for table in tables}
     takes = (facts.propagate_seconds or 0) + (facts.refresh_seconds or 0) if facts.refreshes else None
     return SummarizedFacts(
@@ -69,6 +66,7 @@ def _situation(
             for table in tables
             if table.rows is not None and (above := _chosen(table)) in rows
         ),
+        missing_hierarchies(explained, tables),
         halted,
     )
 
