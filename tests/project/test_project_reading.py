@@ -144,6 +144,13 @@ def test_a_default_gives_way_to_what_a_view_says(
     assert read.sql == with_properties(view, expected)
 
 
+@pytest.mark.parametrize("clause", ["CREATE OR REPLACE MATERIALIZED VIEW", "CREATE MATERIALIZED VIEW IF NOT EXISTS"])
+def test_what_is_there_already_is_not_the_question(clause: str) -> None:
+    text = f"{clause} v AS SELECT id FROM shop.orders"
+    [view] = Project(sources={"shop": "sqlite:///a.db"}, views=[text], defaults={"group": "g"}).views
+    assert view.sql == f"{CREATE} v TBLPROPERTIES ('group' = 'g') AS SELECT id FROM shop.orders"
+
+
 def test_complete_and_deferred_do_not_meet() -> None:
     count = "SELECT COUNT(*) AS n FROM shop.orders"
     views = [

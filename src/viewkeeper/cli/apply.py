@@ -60,5 +60,5 @@ def apply(path: str, prune: bool, as_json: bool) -> None:
             click.echo(f"left: {step.name} is no longer in the project; --prune would {step.action} it")
     if not done:
         click.echo("nothing to do: the warehouse is what the project says")
-    elif not prune or project.views:
+    elif project.views:
         click.echo("'viewkeeper run' keeps the views fresh; 'viewkeeper catch-up' does it once")

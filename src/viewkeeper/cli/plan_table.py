@@ -11,7 +11,7 @@ from viewkeeper.project.plan import Action, Plan, Step
 def show_plan(plan: Plan) -> None:
     """Prints what would be done, and what would be left."""
     if not plan.exists:
-        click.echo(f"the warehouse {plan.warehouse} is made")
+        click.echo(f"there is no warehouse yet; {plan.warehouse} would be made\n")
     parts = (("source", plan.sources), ("view", plan.views), ("cube", plan.cubes))
     rows = [_row(kind, step) for kind, steps in parts for step in steps if step.changes]
     if rows:

@@ -16,6 +16,7 @@ from viewkeeper.errors import UnsupportedClause, ViewkeeperError
 from viewkeeper.project.defaults import Defaults, Kind, with_properties
 from viewkeeper.project.places import Place, placed, problem
 from viewkeeper.project.yaml_values import meant
+from viewkeeper.sql.create_clauses import read_create
 from viewkeeper.sql.definition import read_definition
 from viewkeeper.sql.parse_outer_join import has_outer_join
 from viewkeeper.sql.parse_summary import aggregates
@@ -64,15 +65,16 @@ class ProjectView:
 
 
 def read_view(text: ViewText, defaults: Defaults) -> ProjectView:
-    """The view of a statement."""
+    """The view of a statement. OR REPLACE and IF NOT EXISTS say nothing here: a project says what there is."""
     try:
         with not_too_deep():
-            if not text.sql.lstrip().lower().startswith("create"):
+            create = read_create(text.sql)
+            if not create.creates:
                 raise UnsupportedClause(
                     f"this is no CREATE MATERIALIZED VIEW but {' '.join(text.sql.split())[:40]}",
                     "a file of views holds statements CREATE MATERIALIZED VIEW name AS SELECT ...",
                 )
-            definition = read_definition(text.sql, None)
+            definition = read_definition(create.sql, None)
             query = definition.query
             summary, outer = isinstance(query, exp.Select) and aggregates(query), has_outer_join(query)
             refuse_unsupported(query, aggregates=summary, outer=outer and not summary)
@@ -83,7 +85,7 @@ def read_view(text: ViewText, defaults: Defaults) -> ProjectView:
     if kind is Kind.JOINS and any(read.source is None for read in reads):
         kind = Kind.OVER_VIEWS
     missing = defaults.missing(kind, dict(definition.properties))
-    return ProjectView(definition.name, with_properties(text.sql, missing), kind, text.place, reads)
+    return ProjectView(definition.name, with_properties(create.sql, missing), kind, text.place, reads)
 
 
 def _read(table: exp.Table, place: Place) -> Read:
