@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from viewkeeper.algebra.adaptive import MOST_ROWS
 from viewkeeper.algorithms.registry import ALGORITHMS, Transactions
 from viewkeeper.levels import Level
 from viewkeeper.warehouse.explaining import advice
@@ -102,6 +103,11 @@ GIVEN: dict[str, tuple[str, Situation, str]] = {
         asking(BUSY_ORDERS, PEOPLE, algorithm="t-strobe", level=Level.STRONG),
         "shop has had some 3,601 transactions an hour",
     ),
+    "a large view that is read": (
+        "without-reading",
+        asking(algorithm="t-strobe", level=Level.STRONG, rows=MOST_ROWS + 1),
+        "its 100,001 rows take a job of Spark",
+    ),
     "no key": ("declare-key", asking(ORDERS, WITHOUT_KEY), "viewkeeper add-source crm URL --key people=name"),
     "looked up by city": ("index", asking(ORDERS, BY_CITY), "CREATE INDEX people_by_city ON people (city)"),
     "looked up without a key": ("index", asking(ORDERS, WITHOUT_KEY), "an index on people (name)"),
@@ -174,6 +180,12 @@ NOT_GIVEN: dict[str, tuple[str, Situation]] = {
     ),
     "strong, of one relation": ("deletions-for-nothing", asking(ORDERS, asked_level="strong")),
     "strong, and joined at a source": ("deletions-for-nothing", asking(asked_level="strong", wrapped=True)),
+    "strong, and large": ("deletions-for-nothing", asking(asked_level="strong", rows=MOST_ROWS + 1)),
+    "a large view that is not read": ("without-reading", asking(rows=MOST_ROWS + 1)),
+    "a small view that is read": (
+        "without-reading",
+        asking(algorithm="t-strobe", level=Level.STRONG, rows=MOST_ROWS),
+    ),
     "a key": ("declare-key", asking(ORDERS, BY_CITY)),
     "no key, and something rests on that": (
         "declare-key",

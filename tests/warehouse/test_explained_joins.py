@@ -13,14 +13,16 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algorithms.registry import ALGORITHMS
 from viewkeeper.levels import Level
 from viewkeeper.mediator.report import GroupReport, Report
-from viewkeeper.warehouse.explaining.algorithm_words import COMPUTES, MEANS, questions
+from viewkeeper.warehouse.explaining.algorithm_words import COMPUTES, MEANS, READ_THE_VIEW, questions
 from viewkeeper.warehouse.explaining.asking import UNKNOWN, expected_rows
 from viewkeeper.warehouse.explaining.explanation import InWords, RelationCost
+from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.summaries.explanation import Explanation, Step
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "viewkeeper" / "algorithms"
 DATABASES = {
     "shop": "CREATE TABLE orders (id INTEGER PRIMARY KEY, person INTEGER, item INTEGER);"
     "CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT);"
@@ -245,15 +247,14 @@ def test_hidden_tables_say_whom_they_serve(wh: Warehouse) -> None:
     )
 
 
-def test_what_is_loaded_and_what_is_halted(wh: Warehouse, tmp_path: Path) -> None:
+def test_what_is_loaded_and_what_is_halted(wh: Warehouse) -> None:
     with wh.commit() as commit:
         commit.create("numbers", {"n": "BIGINT"}, rows=MemoryZSet.of(("n",), (1,)))
     loaded = words(wh, "numbers")
     assert "Warehouse.commit()" in loaded.how[0]
     assert (loaded.costs, loaded.advice) == ((), ())
     create(wh, "v", TWO)
-    write(tmp_path, "crm", "ALTER TABLE people RENAME TO former; CREATE TABLE people (id TEXT); DROP TABLE former")
-    wh.catch_up()
+    Halts(wh._files.store).add("v", wh._latest().catalog["v"].folder, "crm.people: a column is gone", 0)
     assert words(wh, "v").advice[0].statement == "viewkeeper reload v"
 
 
@@ -279,6 +280,14 @@ def test_a_source_that_takes_a_job(spark: "SparkSession", tmp_path: Path) -> Non
 def test_every_algorithm_and_every_level_has_its_words() -> None:
     assert COMPUTES.keys() == ALGORITHMS.keys()
     assert MEANS.keys() == set(Level)
+
+
+def test_who_reads_the_view() -> None:
+    code = {name: (SOURCE / f"{name.replace('-', '_')}.py").read_text(encoding="utf-8") for name in ALGORITHMS}
+    # Those that leave it to another file are built upon one that reads it.
+    built_upon = ("t_strobe import StrobeWarehouse", "c_strobe import CompleteAnswers")
+    reading = {name for name, text in code.items() if "ReadView" in text or any(one in text for one in built_upon)}
+    assert reading == set(READ_THE_VIEW)
 
 
 def test_questions_of_algorithms() -> None:

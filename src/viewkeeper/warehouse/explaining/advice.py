@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from viewkeeper.algorithms.registry import Algorithm, Transactions, algorithm, serving
 from viewkeeper.levels import Level
 from viewkeeper.mediator.choice import CHEAPEST
+from viewkeeper.warehouse.explaining.algorithm_words import READ_THE_VIEW
 from viewkeeper.warehouse.explaining.explanation import Advice
 from viewkeeper.warehouse.explaining.situations import (
     AskingJoin,
@@ -91,12 +92,13 @@ def _deletions_for_nothing(join: AskingJoin) -> Iterator[Advice]:
     keyed = "g-strobe" if join.transactions is Transactions.GLOBAL else "t-strobe"
     enough = join.asked_level is not None and Level[join.asked_level.upper()] <= Level.STRONG
     asks_always = not algorithm(join.algorithm).needs_keys and join.algorithm != "recompute"
-    if enough and asks_always and not join.keyless and len(join.relations) > 1 and not join.wrapped:
+    joined = len(join.relations) > 1 and not join.wrapped
+    if enough and asks_always and not join.keyless and joined and not join.large:
         yield Advice(
             "deletions-for-nothing",
             f"use {keyed}, since {join.asked_level} is enough and every relation has a key",
-            "a deletion would ask no source. The keys are stored beside the view, and new states come only when no "
-            "question is out",
+            "a deletion would ask no source. The keys are stored beside the view, the view is read for each state, and "
+            "new states come only when no question is out",
             f"'algorithm' = '{keyed}'",
         )
 
@@ -109,6 +111,17 @@ def _without_waiting_for_quiet(join: AskingJoin) -> Iterator[Advice]:
             f"leave 'algorithm' out, or use {CHEAPEST}",
             f"{join.algorithm} shows nothing new while a question is out, and {busy.source} has had some "
             f"{busy.transactions_per_hour:,.0f} transactions an hour; {CHEAPEST} does not wait",
+            f"'algorithm' = '{CHEAPEST}'",
+        )
+
+
+def _without_reading_the_view(join: AskingJoin) -> Iterator[Advice]:
+    if join.large and join.algorithm in READ_THE_VIEW:
+        yield Advice(
+            "without-reading",
+            f"leave 'algorithm' out, or use {CHEAPEST}",
+            f"{join.algorithm} reads the view for each state, and its {join.rows:,} rows take a job of Spark; "
+            f"{CHEAPEST} does not read it",
             f"'algorithm' = '{CHEAPEST}'",
         )
 
@@ -315,6 +328,7 @@ def _hierarchy(summary: SummarizedFacts) -> Iterator[Advice]:
 OF_ASKING_JOINS: tuple[Rule, ...] = (
     _stronger_algorithm,
     _without_waiting_for_quiet,
+    _without_reading_the_view,
     _without_questions,
     _equality,
     _no_job_for_an_expression,

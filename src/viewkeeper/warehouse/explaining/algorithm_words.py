@@ -62,6 +62,8 @@ COMPUTES = {
 
 BY_KEYS = ("conventional", "strobe", "t-strobe", "g-strobe", "c-strobe", "c-t-strobe", "periodic-c-strobe")
 """those that ask nothing for a deletion, and n - 1 questions for an insertion"""
+READ_THE_VIEW = (*BY_KEYS, "eca-key", "recompute")
+"""those that look at all of the stored view for each state"""
 
 
 def questions(algorithm: str, steps: int, inside: int, joined: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from viewkeeper.levels import Level
 from viewkeeper.mediator.choice import CHEAPEST, promised
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.warehouse.explaining.advice import advice_for
-from viewkeeper.warehouse.explaining.algorithm_words import COMPUTES, MEANS, questions
+from viewkeeper.warehouse.explaining.algorithm_words import COMPUTES, MEANS, READ_THE_VIEW, questions
 from viewkeeper.warehouse.explaining.explanation import InWords, RelationCost
 from viewkeeper.warehouse.explaining.join_facts import asked, joined_relations, only_spark, room_of, with_known_sizes
 from viewkeeper.warehouse.explaining.measured import measured_of
@@ -51,6 +51,7 @@ def asking_join(
         facts.fan_out is not None,
         room_of(facts),
         only_spark(view),
+        rows,
         halted,
     )
     costs = tuple(_cost(how, sweep, sizes, rows, facts, situation) for sweep in sweeps)
@@ -117,6 +118,8 @@ def _work(relations: Sequence[RelationFacts], asks: Sequence[str], situation: As
         return f"a Spark job for each question to {listed(slow)}"
     if situation.only_spark is not None:
         return f"a Spark job, for {situation.only_spark}"
+    if situation.large and situation.algorithm in READ_THE_VIEW:
+        return f"a Spark job: {situation.algorithm} reads the view, which has more than {MOST_ROWS:,} rows"
     return ON_DRIVER
 
 

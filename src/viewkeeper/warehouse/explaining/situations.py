@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from viewkeeper.algebra.adaptive import MOST_ROWS
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.levels import Level
 from viewkeeper.warehouse.self_maintained.automatic import REMOTE, Decision
@@ -57,7 +58,14 @@ class AskingJoin:
     """bytes that this would take, about; None: not known"""
     only_spark: str | None = None
     """an expression that only Spark evaluates, if there is one"""
+    rows: int | None = None
+    """of the view; None: not known"""
     halted: str | None = None
+
+    @property
+    def large(self) -> bool:
+        """Whether reading all of the view takes Spark."""
+        return (self.rows or 0) > MOST_ROWS
 
     @property
     def keyless(self) -> tuple[str, ...]:
