@@ -86,6 +86,12 @@ YAML = [
     (SHOP + "defaults:\n  summaries:\n    storage: auto\n", 5, "summaries has no property storage", ""),
     (SHOP + "cubes:\n  c: {fact: shop.orders}\n", 4, "cubes.c has no dimensions", ""),
     (
+        SHOP + "cubes:\n  c: {fact: shp.orders, dimensions: [c], measures: COUNT(*) AS n, count: 1}\n",
+        4,
+        "the cube c reads shp.orders, and the project has no source shp",
+        "did you mean shop?",
+    ),
+    (
         SHOP + "cubes:\n  c: {fact: shop.orders, dimensions: [cust], measures: COUNT(*) AS n}\n",
         4,
         "must say how much may be stored",

@@ -13,7 +13,7 @@ from viewkeeper.project.cubes import ProjectCube
 from viewkeeper.project.ownership import MadeCube, Owned, read_owned, write_owned
 from viewkeeper.project.places import Place, placed
 from viewkeeper.project.plan import Action, Plan, Step
-from viewkeeper.project.planning import is_moved, others, stored_dependants
+from viewkeeper.project.planning import is_moved, readers, stored_dependants
 from viewkeeper.project.sources import ProjectSource
 from viewkeeper.project.views import ProjectView
 from viewkeeper.warehouse.known_sources import INSTALL
@@ -46,27 +46,29 @@ class _Application:
         self._owned = read_owned(warehouse.path)
 
     def run(self, plan: Plan) -> None:
-        wanted = [step for step in plan.steps if step.action not in (Action.DROP, Action.REMOVE)]
-        gone = {step.name for step in plan.steps if step not in wanted and step.changes}
-        for step in wanted:
-            if step in plan.sources:
+        for step in plan.sources:
+            if step.action is not Action.REMOVE:
                 self._source(step, self._content.sources[step.name])
+        # Those of the project come first, in its order; behind them is what is dropped.
         for step, view in zip(plan.views, self._content.views, strict=False):
             self._view(step, view)
-        for step in wanted:
-            if step in plan.cubes:
+        for step in plan.cubes:
+            if step.action is not Action.DROP:
                 self._cube(step, self._content.cubes[step.name])
-        self._drop("view", [*(gone & self._owned.views), *self._tables_of(gone)])
-        for name in sorted(gone & self._owned.cubes.keys()):
-            self._remember(self._owned.without(name))
-        for name in sorted(gone & self._owned.sources):
-            self._watch("source", name, BEGINS)
-            left = self._warehouse.remove_source(name)
-            self._remember(self._owned.without(name))
-            self._watch("source", name, "removed" + (f"; left for somebody who may: {'; '.join(left)}" if left else ""))
+        self._prune(plan)
 
-    def _tables_of(self, cubes: Iterable[str]) -> list[str]:
-        return [table for cube in cubes if cube in self._owned.cubes for table in self._owned.cubes[cube].tables]
+    def _prune(self, plan: Plan) -> None:
+        views, cubes = _dropped(plan.views), _dropped(plan.cubes)
+        self._drop([*views, *(table for cube in cubes for table in self._owned.cubes[cube].tables)])
+        for cube in cubes:
+            self._remember(self._owned.without_cube(cube))
+        for step in plan.sources:
+            if step.action is Action.REMOVE and step.changes:
+                self._watch("source", step.name, BEGINS)
+                left = self._warehouse.remove_source(step.name)
+                self._remember(self._owned.without_source(step.name))
+                rest = f"; left for somebody who may: {'; '.join(left)}" if left else ""
+                self._watch("source", step.name, f"removed{rest}")
 
     def _remember(self, owned: Owned) -> None:
         if owned != self._owned:
@@ -124,15 +126,16 @@ class _Application:
 
     def _alter(self, view: ProjectView) -> None:
         """With the new definitions of those that read it, in one commit, if they can be made already."""
-        also = others(view, self._content.views)
+        definitions = self._warehouse.definitions
+        also = readers(view, self._content.views, definitions)
         if problem := self._problem(view, also):
             # They need something that comes later. What they are now may fit; if not, they are made anew behind it.
             also = []
             if self._problem(view, also):
-                behind = stored_dependants(view.name, self._warehouse.definitions)
+                behind = stored_dependants(view.name, definitions)
                 if not behind or not set(behind) <= {one.name for one in self._content.views}:
                     raise problem
-                self._drop("view", behind)
+                self._drop(behind)
         self._warehouse.alter_view(view.sql, also)
 
     def _problem(self, view: ProjectView, also: Sequence[str]) -> DefinitionError | None:
@@ -147,17 +150,17 @@ class _Application:
         rows = sum(one.rows for one in self._warehouse.status().views if name in (one.view, one.family))
         return f"{_DONE[step.action]}, {rows} row{'' if rows == 1 else 's'}"
 
-    def _drop(self, kind: str, names: Iterable[str]) -> None:
+    def _drop(self, names: Iterable[str]) -> None:
         """Drop views, those that read others before them."""
         left = [name for name in names if name in self._warehouse.definitions]
         while left:
             definitions = self._warehouse.definitions
             free = [name for name in left if not set(left) & set(stored_dependants(name, definitions))]
             for name in free:
-                self._watch(kind, name, BEGINS)
+                self._watch("view", name, BEGINS)
                 self._warehouse.drop_view(name)
-                self._remember(self._owned.without(name))
-                self._watch(kind, name, "dropped")
+                self._remember(self._owned.without_view(name))
+                self._watch("view", name, "dropped")
             left = [name for name in left if name not in free]
 
     # --- cubes ---
@@ -170,11 +173,15 @@ class _Application:
             if cube.name in self._owned.cubes:
                 # What is wrong with the new one is known before the old one goes.
                 self._warehouse.cube(**{**cube.told, "name": f"{cube.name}_new"}, dry_run=True)
-                self._drop("view", self._owned.cubes[cube.name].tables)
+                self._drop(self._owned.cubes[cube.name].tables)
             choice = self._warehouse.cube(**cube.told)
         made = MadeCube(cube.told, tuple(view.name for view in choice.views))
         self._remember(self._owned.with_cube(cube.name, made))
         self._watch("cube", cube.name, f"{_DONE[step.action]}: {', '.join(made.tables)}")
+
+
+def _dropped(steps: Iterable[Step]) -> list[str]:
+    return [step.name for step in steps if step.action is Action.DROP and step.changes]
 
 
 @contextmanager

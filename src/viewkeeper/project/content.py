@@ -12,7 +12,7 @@ from viewkeeper.project.finding import WAREHOUSE
 from viewkeeper.project.modules import module_views
 from viewkeeper.project.places import Place, placed, problem
 from viewkeeper.project.sources import ProjectSource, read_sources
-from viewkeeper.project.views import ProjectView, ViewText, in_order, read_view
+from viewkeeper.project.views import ProjectView, Read, ViewText, check_read, in_order, read_view
 from viewkeeper.project.yaml_values import Text, Value
 from viewkeeper.sql.statements import first_line, statements
 
@@ -52,6 +52,10 @@ def read_content(value: Value, folder: Path, given: Sequence[ViewText] = (), *, 
         )
     tables = {name: source.tables for name, source in sources.items()}
     views = in_order([read_view(text, defaults) for text in texts], tables)
+    for cube in cubes.values():
+        check_read(
+            f"the cube {cube.name}", Read(cube.fact.lower(), cube.place), {one.name: one for one in views}, tables
+        )
     return Content(folder / Path(warehouse.value).expanduser(), sources, views, cubes)
 
 

@@ -86,29 +86,28 @@ def _run(file: Path, place: Place) -> str:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    with _explained(str(file), place):
+    with _explained(place):
         spec.loader.exec_module(module)
     return name
 
 
 def _imported(module: Text, folder: Path) -> str:
-    try:
-        found = importlib.util.find_spec(module.value)
-    except ModuleNotFoundError:
-        found = None
-    if found is None:
-        raise problem(
-            module.place,
-            f"there is no module {module.written}",
-            f"name a file of {folder}, such as views.py, or a module that can be imported from there",
-        )
-    with _explained(module.written, module.place):
-        importlib.import_module(module.value)
+    with _explained(module.place):
+        try:
+            importlib.import_module(module.value)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{module.value}.".startswith(f"{error.name}."):
+                raise  # it is there, and what it imports is not
+            raise problem(
+                module.place,
+                f"there is no module {module.written}",
+                f"name a file of {folder}, such as views.py, or a module that can be imported from there",
+            ) from None
     return module.value
 
 
 @contextmanager
-def _explained(module: str, place: Place) -> Iterator[None]:
+def _explained(place: Place) -> Iterator[None]:
     """What is wrong with a module, with its own file and line."""
     try:
         yield

@@ -41,10 +41,14 @@ class Owned:
     def with_cube(self, name: str, cube: MadeCube) -> "Owned":
         return replace(self, cubes={**self.cubes, name: cube})
 
-    def without(self, name: str) -> "Owned":
-        """Without a source, a view or a cube, whichever it is."""
-        cubes = {cube: made for cube, made in self.cubes.items() if cube != name}
-        return Owned(self.sources - {name}, self.views - {name}, cubes)
+    def without_source(self, name: str) -> "Owned":
+        return replace(self, sources=self.sources - {name})
+
+    def without_view(self, name: str) -> "Owned":
+        return replace(self, views=self.views - {name})
+
+    def without_cube(self, name: str) -> "Owned":
+        return replace(self, cubes={cube: made for cube, made in self.cubes.items() if cube != name})
 
 
 def read_owned(warehouse: Path) -> Owned:

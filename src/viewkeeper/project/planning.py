@@ -8,6 +8,7 @@ Everything is checked before anything is done: the tables and columns of all vie
 """
 
 from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from viewkeeper.errors import ViewkeeperError
@@ -18,7 +19,7 @@ from viewkeeper.project.ownership import Owned, read_owned
 from viewkeeper.project.places import placed
 from viewkeeper.project.plan import Action, Plan, Step
 from viewkeeper.project.sources import ProjectSource
-from viewkeeper.project.views import ProjectView
+from viewkeeper.project.views import ProjectView, dependants
 from viewkeeper.sources.urls import shown
 from viewkeeper.sql.relation import Relation
 from viewkeeper.warehouse.altering.reading import tables_in
@@ -48,8 +49,7 @@ def make_plan(
     views: list[Step] = []
     changing = {step.name for step in sources if step.changes}
     for view in content.views:
-        made_anew = {name for one in views for name in one.dependants}
-        step = _view_step(view, content.views, warehouse, definitions, changing, made_anew)
+        step = _view_step(view, content.views, warehouse, definitions, changing, views)
         views.append(step)
         changing |= {step.name} if step.changes and step.action is not Action.ALTER else set()
     cubes = [_cube_step(cube, owned, definitions) for cube in content.cubes.values()]
@@ -127,37 +127,44 @@ def _view_step(
     warehouse: "Warehouse | None",
     definitions: Mapping[str, str],
     changing: Collection[str],
-    made_anew: Collection[str],
+    before: Collection[Step],
 ) -> Step:
-    """What is done to a view. `changing` are the sources and views that are something else before its turn comes."""
+    """What is done to a view, behind what is done before: `changing` are the sources and views that it makes others."""
     place = str(view.place)
     if warehouse is None or view.name not in definitions:
         return Step(view.name, Action.CREATE, place=place)
     reads = {read.source or read.name for read in view.reads}
     try:
-        found = warehouse.alteration(view.sql, others(view, views))
+        found = warehouse.alteration(view.sql, readers(view, views, definitions))
     except ViewkeeperError as error:
         # Over what will be there it was checked already, so it is what is there now that is in the way.
-        if before := sorted(reads & set(changing)):
-            return Step(view.name, Action.RELOAD, (f"it follows {', '.join(before)}",), place=place)
+        if followed := sorted(reads & set(changing)):
+            return Step(view.name, Action.RELOAD, (f"it follows {', '.join(followed)}",), place=place)
         if behind := stored_dependants(view.name, definitions):
             return Step(view.name, Action.RELOAD, ("its columns are others",), behind, place)
         raise placed(error, view.place) from error
-    if found.kind == "keep" and view.name in made_anew:
-        return Step(view.name, Action.RELOAD, (f"it reads {', '.join(sorted(reads & set(changing)))}",), place=place)
+    if found.kind == "keep" and (origin := [step.name for step in before if view.name in step.dependants]):
+        return Step(view.name, Action.RELOAD, (f"it is made anew with {', '.join(origin)}",), place=place)
     return Step(view.name, Action(found.kind), found.reasons, found.dependants, place)
 
 
-def others(view: ProjectView, views: Collection[ProjectView]) -> list[str]:
-    """The definitions of the other views: those that read it may change with it."""
-    return [one.sql for one in views if one.name != view.name]
+def readers(view: ProjectView, views: Collection[ProjectView], definitions: Mapping[str, str]) -> list[str]:
+    """The definitions, as the project has them, of the views that read a view, there or in the project."""
+    names = {*dependants(view.name, views), *stored_dependants(view.name, definitions)}
+    return [one.sql for one in views if one.name in names]
 
 
 def stored_dependants(name: str, definitions: Mapping[str, str]) -> tuple[str, ...]:
     """The views of the warehouse that read a view, or one that does, in the order in which they can be dropped."""
-    reading = [other for other, sql in definitions.items() if name in tables_in(sql) and other != name]
+    reading = [other for other, sql in definitions.items() if name in _tables(sql) and other != name]
     deeper = [deep for other in reading for deep in stored_dependants(other, definitions)]
     return tuple(dict.fromkeys((*deeper, *reading)))
+
+
+@lru_cache(maxsize=4096)
+def _tables(sql: str) -> frozenset[str]:
+    """Every view is looked at for every other."""
+    return frozenset(tables_in(sql))
 
 
 # --- cubes, and what is in the project no more ---

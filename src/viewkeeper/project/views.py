@@ -107,7 +107,7 @@ def in_order(views: Sequence[ProjectView], sources: Mapping[str, Collection[str]
         by_name[view.name] = view
     for view in views:
         for read in view.reads:
-            _check_read(view, read, by_name, sources)
+            check_read(view.name, read, by_name, sources)
     try:
         order = TopologicalSorter({view.name: view.views for view in views}).static_order()
         return tuple(by_name[name] for name in order)
@@ -121,30 +121,31 @@ def in_order(views: Sequence[ProjectView], sources: Mapping[str, Collection[str]
         ) from None
 
 
-def _check_read(
-    view: ProjectView,
+def check_read(
+    reader: str,
     read: Read,
     views: Mapping[str, ProjectView],
     sources: Mapping[str, Collection[str] | None],
 ) -> None:
+    """ProjectError if a view or a cube reads what is not in the project."""
     if read.source is None:
         if read.name not in views:
             raise problem(
                 read.place,
-                f"{view.name} reads {read.name}, and the project has no view of that name",
+                f"{reader} reads {read.name}, and the project has no view of that name",
                 f"{meant(read.name, list(views), 'the views are')}; a table of a source is named source.table",
             )
         if views[read.name].kind is Kind.SUMMARIES:
             raise problem(
                 read.place,
-                f"{view.name} reads {read.name}, which is a summary, and a view cannot be over one",
+                f"{reader} reads {read.name}, which is a summary, and a view cannot be over one",
                 "define it over the tables that the summary reads; they share their work. Or query the summary",
             )
         return
     if read.source not in sources:
         raise problem(
             read.place,
-            f"{view.name} reads {read.name}, and the project has no source {read.source}",
+            f"{reader} reads {read.name}, and the project has no source {read.source}",
             meant(read.source, list(sources), "the sources are"),
         )
     tables = sources[read.source]
@@ -152,15 +153,15 @@ def _check_read(
     if tables is not None and table not in (known.lower() for known in tables):
         raise problem(
             read.place,
-            f"{view.name} reads {read.name}, which is not among the tables of source {read.source}",
+            f"{reader} reads {read.name}, which is not among the tables of source {read.source}",
             f"{meant(table, list(tables), 'the tables are')}; or add it to its tables",
         )
 
 
-def dependants(name: str, views: Iterable[ProjectView]) -> list[str]:
+def dependants(name: str, views: Iterable[ProjectView]) -> set[str]:
     """The views that read a view, directly or through others; `views` are in order."""
     found = {name}
     for view in views:
         if found & set(view.views):
             found.add(view.name)
-    return sorted(found - {name})
+    return found - {name}
