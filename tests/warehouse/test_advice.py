@@ -141,7 +141,7 @@ GIVEN: dict[str, tuple[str, Situation, str]] = {
     ),
     "nearly a copy of the facts": (
         "extremes-from-facts",
-        summary(extremes=(MAX,), fact_rows=10_000, facts_stored=True),
+        summary(extremes=(MAX,), fact_rows=10_000),
         "_vk_node_by_city_0 has 6,000 rows beside 10,000 facts",
     ),
     "busy facts": (

@@ -135,15 +135,14 @@ def told_of(sources: Sequence[str]) -> str:
 
 
 def _how(join: AskingJoin, sweeps: Sequence[Sweep]) -> tuple[str, ...]:
-    first = told_of(join.sources)
     if join.algorithm == "recompute":
-        asked: tuple[str, ...] = ()
-    elif not any(sweep.steps for sweep in sweeps):
-        asked = ("Conditions and columns of the view are applied to these rows here. Nobody is asked.",)
+        computes = [COMPUTES[join.algorithm]]
+    elif any(sweep.steps for sweep in sweeps):
+        computes = [f"A change of {sweep.start}: {_way(sweep)}." for sweep in sweeps] + [COMPUTES[join.algorithm]]
     else:
-        asked = tuple(f"A change of {sweep.start}: {_way(sweep)}." for sweep in sweeps)
-    computes = (COMPUTES[join.algorithm],) if asked == () or any(sweep.steps for sweep in sweeps) else ()
-    return (first, *asked, *computes, "The rows of the view that go and come are committed together with their state.")
+        computes = ["Conditions and columns of the view are applied to these rows here. Nobody is asked."]
+    last = "The rows of the view that go and come are committed together with their state."
+    return (told_of(join.sources), *computes, last)
 
 
 def _way(sweep: Sweep) -> str:
@@ -166,7 +165,8 @@ def _why(how: Maintenance, join: AskingJoin) -> tuple[str, ...]:
     if how.parts is not None:
         together = [local for views in how.parts.local_views.values() for local in views if len(local.operands) > 1]
         names = listed(operand.relation.name for local in together for operand in local.operands)
-        why.append(f"{names} are at one source and are joined there first: to all others they are one relation")
+        others = ": to all others they are one relation" if len(join.sources) > 1 else ""
+        why.append(f"{names} are at one source and are joined there first{others}")
     return tuple(why)
 
 

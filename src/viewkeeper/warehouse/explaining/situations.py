@@ -142,13 +142,10 @@ class SummarizedFacts:
     level: Level = Level.STRONG
     continuous: bool = True
     manual: bool = False
-    facts_stored: bool = False
     fact_rows: int | None = None
     """if the facts are stored"""
-    refreshes: int = 0
-    """how many the next figure is learned from"""
     seconds: float | None = None
-    """that a refresh takes"""
+    """that a refresh takes, if there was one to learn from"""
     transactions_per_hour: float | None = None
     """of the source of the fact"""
     waiting: int = 0

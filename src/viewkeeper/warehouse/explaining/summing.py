@@ -50,9 +50,7 @@ def _situation(
         lattice.level,
         not lattice.deferred,
         lattice.refresh.mode is RefreshMode.MANUAL,
-        lattice.facts.readable,
         overview.rows(lattice.facts.feed) if lattice.facts.readable else None,
-        facts.refreshes,
         takes,
         overview.rates.get(lattice.fact.source),
         facts.waiting_changes + facts.waiting_rows,
@@ -90,16 +88,14 @@ def _costs(
         told = f"about {each:.2g} for each"
     dimensions = dict.fromkeys(d.relation for table in tables for d in lattice.nodes[table.table].dimensions)
     work = _work(overview, explained)
-    own = [RelationCost(lattice.fact.name, 0, 0, (), each, told, touched, work, _rate(overview, lattice.fact.source))]
+    own = [
+        RelationCost(lattice.fact.name, 0, 0, (), each, told, touched, work, overview.rates.get(lattice.fact.source))
+    ]
     others = [
-        RelationCost(one.name, 0, 0, (), None, UNKNOWN, touched, work, _rate(overview, one.source))
+        RelationCost(one.name, 0, 0, (), None, UNKNOWN, touched, work, overview.rates.get(one.source))
         for one in dimensions
     ]
     return (*own, *others)
-
-
-def _rate(overview: Overview, source: str) -> float | None:
-    return overview.rates.get(source)
 
 
 def _work(overview: Overview, explained: LatticeExplained) -> str:
@@ -123,9 +119,10 @@ def _how(lattice: Lattice, tables: Sequence[Table]) -> tuple[str, ...]:
     fact = lattice.fact
     dimensions = {d.relation for table in tables for d in lattice.nodes[table.table].dimensions}
     sources = dict.fromkeys(one.source for one in (fact, *sorted(dimensions, key=lambda one: one.name)))
-    first = told_of(list(sources))
     if fact.source == VIEWS:
         first = f"{fact.name} is a view of this warehouse, and each of its states brings the rows that went and came."
+    else:
+        first = told_of([name for name in sources if name != VIEWS])
     return (
         first,
         f"The changed rows of {fact.name} are added up: by how much each count and sum of each group changes. "
@@ -148,15 +145,15 @@ def _ways(tables: Sequence[Table]) -> str:
 
 
 def _dimensions(lattice: Lattice, tables: Sequence[Table]) -> tuple[str, ...]:
-    names = sorted({d.relation.name for table in tables for d in lattice.nodes[table.table].dimensions})
-    if not names:
+    relations = {d.relation.name: d.relation for table in tables for d in lattice.nodes[table.table].dimensions}
+    if not relations:
         return ()
+    copied = sorted(name for name, relation in relations.items() if relation.source != VIEWS)
+    copies = f"{listed(copied)} {'is' if len(copied) == 1 else 'are'} kept here as a copy. " if copied else ""
     roots = dict.fromkeys(one.table for table in tables for one in table.served_by if one.why.startswith("root"))
     found = next(iter(roots), "the stored facts" if lattice.facts.readable else _chosen(tables[0]))
-    what = "is" if len(names) == 1 else "are"
     return (
-        f"{listed(names)} {what} kept here as a copy. A change there moves facts between groups; which ones, is "
-        f"found in {found}.",
+        f"{copies}A change of {listed(sorted(relations))} moves facts between groups; which ones, is found in {found}.",
     )
 
 
