@@ -92,6 +92,11 @@ GIVEN: dict[str, tuple[str, Situation, str]] = {
         asking(automatic=Decision("viewcache", ("crm.people would be looked up by p.city",))),
         "As it is, crm.people is looked up by p.city",
     ),
+    "recomputed, at present": (
+        "without-questions",
+        asking(automatic=STRONGER, algorithm="recompute", level=Level.CONVERGENT),
+        "As it is, all relations are read again and again",
+    ),
     "strong is enough": ("deletions-for-nothing", asking(asked_level="strong"), "'algorithm' = 't-strobe'"),
     "strong is enough, over sources": (
         "deletions-for-nothing",
@@ -194,6 +199,7 @@ NOT_GIVEN: dict[str, tuple[str, Situation]] = {
     "no key, joined at its source": ("declare-key", asking(ORDERS, WITHOUT_KEY, wrapped=True)),
     "looked up by its key": ("index", ASKING),
     "looked up by its key and more": ("index", asking(ORDERS, replace(PEOPLE, ways=(("id", "city"),)))),
+    "read whole again": ("index", asking(ORDERS, BY_CITY, algorithm="recompute", level=Level.CONVERGENT)),
     "files have no index": ("index", asking(ORDERS, replace(BY_CITY, database=False))),
     "an equality": ("equality", ASKING),
     "one relation alone": ("equality", asking(replace(ORDERS, ways=()))),

@@ -192,6 +192,16 @@ def test_transactions_that_span_sources(tmp_path: Path) -> None:
     assert "stronger-algorithm" not in {one.rule for one in whole.advice}
 
 
+def test_a_join_without_an_equality(wh: Warehouse) -> None:
+    by_range = words(
+        wh, "CREATE MATERIALIZED VIEW v AS SELECT o.id FROM shop.orders o JOIN crm.people p ON o.id < p.id"
+    )
+    assert {cost.rows_told for cost in by_range.costs} == {"all of crm.people", "all of shop.orders"}
+    assert [one.rule for one in by_range.advice] == ["equality", "equality"]
+    crossed = words(wh, "CREATE MATERIALIZED VIEW v AS SELECT o.id FROM shop.orders o CROSS JOIN crm.people p")
+    assert crossed.advice == ()
+
+
 def test_what_auto_would_store_is_advised(wh: Warehouse) -> None:
     (advice,) = (
         one for one in words(wh, f"CREATE MATERIALIZED VIEW v AS {TWO}").advice if "auto" in str(one.statement)

@@ -83,7 +83,7 @@ def _without_questions(join: AskingJoin) -> Iterator[Advice]:
     yield Advice(
         "without-questions",
         f"let viewkeeper store what the view needs ({chosen}){also}",
-        f"no source would be asked; {takes}. As it is, {_at_present(reasons[0])}",
+        f"no source would be asked; {takes}. As it is, {_at_present(join, reasons[0])}",
         "'storage' = 'auto'",
     )
 
@@ -127,7 +127,7 @@ def _without_reading_the_view(join: AskingJoin) -> Iterator[Advice]:
 
 
 def _remembered_by_key(join: AskingJoin) -> Iterator[Advice]:
-    for one, by in _looked_up(join.relations):
+    for one, by in _looked_up(join):
         # What is joined at its source comes as a whole, and is not remembered.
         if one.key is None and one.key_can_be_declared and not join.wrapped:
             columns = ",".join(by)
@@ -140,7 +140,7 @@ def _remembered_by_key(join: AskingJoin) -> Iterator[Advice]:
 
 
 def _index(join: AskingJoin) -> Iterator[Advice]:
-    for one, by in _looked_up(join.relations):
+    for one, by in _looked_up(join):
         if one.database and not one.is_key(by):
             columns = ", ".join(by)
             yield Advice(
@@ -363,11 +363,15 @@ def _busy(relations: Iterable[JoinedRelation]) -> JoinedRelation | None:
     return next((one for one in relations if (one.transactions_per_hour or 0) > BUSY), None)
 
 
-def _looked_up(relations: Iterable[JoinedRelation]) -> list[tuple[JoinedRelation, tuple[str, ...]]]:
-    """The relations with each way in which they are looked up by columns, each once."""
-    return list({(one.name, by): (one, by) for one in relations for by in one.ways if by}.values())
+def _looked_up(join: AskingJoin) -> list[tuple[JoinedRelation, tuple[str, ...]]]:
+    """The relations with each way in which they are looked up by columns, each once. Recompute reads them whole."""
+    if join.algorithm == "recompute":
+        return []
+    return list({(one.name, by): (one, by) for one in join.relations for by in one.ways if by}.values())
 
 
-def _at_present(reason: str) -> str:
+def _at_present(join: AskingJoin, reason: str) -> str:
     """A reason of `automatic.py`, of what would be if the sources were asked: they are."""
+    if join.algorithm == "recompute":
+        return "all relations are read again and again"
     return reason.replace(" would be looked up ", " is looked up ").replace("each would bring", "each brings")

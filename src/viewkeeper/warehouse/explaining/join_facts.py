@@ -53,7 +53,10 @@ def _ways(view: View | OuterJoinView, operand: Operand) -> list[tuple[str, ...]]
         return [tuple(columns) for columns in pairs if columns]
     plan = JoinPlan(view)
     hops = [hop for start in view.operands for hop in plan.path(frozenset({start.index})) if hop.operand == operand]
-    return list(dict.fromkeys(tuple(right for _, right in hop.on) for hop in hops))
+    ways = dict.fromkeys(tuple(right for _, right in hop.on) for hop in hops)
+    # Who writes CROSS JOIN wants all rows.
+    wanted = any(operand.index in pair for pair in view.crossings)
+    return [by for by in ways if by or not wanted]
 
 
 def only_spark(view: View | OuterJoinView) -> str | None:
