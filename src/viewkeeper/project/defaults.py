@@ -21,7 +21,7 @@ from viewkeeper.sql.definition import PROPERTIES, read_definition
 from viewkeeper.sql.refresh_mode import RefreshMode, refresh_of
 from viewkeeper.sql.syntax import words
 from viewkeeper.warehouse.self_maintained.choosing import OF_SELF_MAINTAINED
-from viewkeeper.warehouse.summaries.creating import OF_SUMMARIES
+from viewkeeper.warehouse.summaries.refused import OF_SUMMARIES
 
 
 class Kind(StrEnum):

@@ -232,7 +232,10 @@ def free_name(catalog: Catalog, view: str) -> str:
     if not view or not view.strip():
         raise DefinitionError("a view needs a name", "such as big_orders")
     if taken := [other for other in (*catalog, *families(catalog)) if other.casefold() == view.casefold()]:
-        raise DefinitionError(f"there is a view {taken[0]!r} already", "drop it first, or choose another name")
+        raise DefinitionError(
+            f"there is a view {taken[0]!r} already",
+            "change it with CREATE OR REPLACE (create-view --replace), drop it first, or choose another name",
+        )
     return view
 
 

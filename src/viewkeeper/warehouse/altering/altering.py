@@ -21,9 +21,9 @@ from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic,
 from viewkeeper.warehouse.self_maintained.creating import properties_of, reached_level
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, kept_view
 from viewkeeper.warehouse.snapshot import Snapshot
-from viewkeeper.warehouse.summaries.creating import OF_SUMMARIES
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.summaries.overview import Overview
+from viewkeeper.warehouse.summaries.refused import OF_SUMMARIES
 from viewkeeper.warehouse.view_properties import LEVEL
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from viewkeeper.errors import DefinitionError, UsageError, ViewkeeperError
 from viewkeeper.sql.create_clauses import read_create
 from viewkeeper.sql.definition import name_in
 from viewkeeper.sql.parse_summary import parse_definition
-from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
 from viewkeeper.warehouse.altering.alteration import Alteration
 from viewkeeper.warehouse.altering.canonical import Parsed
@@ -19,12 +18,9 @@ from viewkeeper.warehouse.altering.comparison import Differences, differences
 from viewkeeper.warehouse.altering.fitting import refuse_unfit
 from viewkeeper.warehouse.altering.in_place import columns_changed, in_the_way
 from viewkeeper.warehouse.altering.reading import behind_what_they_read, definition_of, dependants_of, sql_of, tables_in
+from viewkeeper.warehouse.altering.refused import refuse_new
 from viewkeeper.warehouse.catalog import Catalog, Definition, families, free_name
-from viewkeeper.warehouse.kept_views import KeptViews
 from viewkeeper.warehouse.known_relations import refuse_summaries
-from viewkeeper.warehouse.self_maintained.automatic import REMOTE
-from viewkeeper.warehouse.self_maintained.choosing import storage_for
-from viewkeeper.warehouse.summaries.creating import refuse_properties
 from viewkeeper.warehouse.summaries.overview import Overview
 from viewkeeper.warehouse.view_properties import SQL
 
@@ -59,7 +55,8 @@ def plan_alteration(overview: Overview, sql: str, also: Sequence[str] = ()) -> P
     gone = {name, *dependants}
     relations = {one: relation for one, relation in overview.relations.items() if one not in gone}
     new = parse_definition(create.sql, relations)
-    _check(overview, new)
+    staying = _without(catalog, gone)
+    refuse_new(overview, staying, new)
     if not present:
         free_name(catalog, name)
         return Plan(Alteration(name, "create", ("there is no such view",)), create.sql, new)
@@ -76,7 +73,7 @@ def plan_alteration(overview: Overview, sql: str, also: Sequence[str] = ()) -> P
     else:
         reasons = (found,)
     readers = _readers(catalog, dependants, also)
-    refuse_unfit(_without(catalog, gone), overview.sources, present, new, readers)
+    refuse_unfit(staying, overview.sources, present, new, readers)
     return Plan(Alteration(name, "reload", reasons, tuple(readers)), create.sql, new, present, readers)
 
 
@@ -120,15 +117,6 @@ def _refuse_circle(name: str, sql: str, dependants: tuple[str, ...]) -> None:
         raise DefinitionError(
             f"{name} would read {circle[0]}, which reads {name}", "define one of the two over what the other is over"
         )
-
-
-def _check(overview: Overview, new: Parsed) -> None:
-    """Refuse what creating the view would refuse, as far as that is known before anything is read."""
-    if isinstance(new, SummaryView | Family):
-        refuse_properties(new)
-    elif storage_for(new, overview.sources.definitions(), overview.rates).storage == REMOTE:
-        assert isinstance(new, View)
-        KeptViews(lambda: overview.catalog, overview.sources).how(new)
 
 
 def _compared(overview: Overview, present: tuple[Definition, ...], new: Parsed) -> Differences | str:

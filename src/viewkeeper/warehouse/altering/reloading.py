@@ -15,6 +15,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from viewkeeper.errors import UsageError, ViewkeeperError
+from viewkeeper.sql.summary_view import Family, SummaryView
+from viewkeeper.summary.defined import defined
+from viewkeeper.warehouse.altering.canonical import Parsed
 from viewkeeper.warehouse.altering.planning import Plan
 from viewkeeper.warehouse.altering.supposed import SupposedWriter
 from viewkeeper.warehouse.catalog import Catalog, Definition, families
@@ -23,6 +26,7 @@ from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.summaries.dropping import dropping
+from viewkeeper.warehouse.summaries.lattice import lattice_name
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.view_properties import SOURCES
 
@@ -38,6 +42,7 @@ def reload_as(keeper: "Keeper", plan: Plan) -> None:
     name = plan.alteration.view
     gone = [table for one in (name, *plan.readers) for table in _tables(keeper.writer.catalog, one)]
     _prepare(keeper, gone)
+    _refresh_joined(keeper, plan.new)
     before = keeper.writer.catalog
     with _supposing(keeper, gone) as (world, writer):
         with world.new_commit() as commit:
@@ -86,6 +91,16 @@ def _settle_lattice(keeper: "Keeper", view: Definition, gone: set[str]) -> None:
             f"run 'viewkeeper reload {view.name}' first: it ends the halt of all of them",
         )
     keeper.summaries.refresh(lattice)
+
+
+def _refresh_joined(keeper: "Keeper", new: Parsed) -> None:
+    """What waits in a lattice that a summary is about to be in is applied first, as before any new one."""
+    if isinstance(new, SummaryView | Family):
+        one = new.members[0].view if isinstance(new, Family) else new
+        fact = defined(one, recompute=dict(new.properties).get("minmax") == "recompute").star.fact
+        lattice = keeper.summaries.lattices().get(lattice_name(fact.name, dict(new.properties)))
+        if lattice is not None and lattice.deferred and not keeper.summaries.is_halted(lattice):
+            keeper.summaries.refresh(lattice)
 
 
 # --- beside the old one ---

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from viewkeeper.errors import DefinitionError, UnsupportedClause
+from viewkeeper.errors import UnsupportedClause
 from viewkeeper.levels import Level
 from viewkeeper.messages import Vector
 from viewkeeper.sql.parse import parse_view
@@ -29,6 +29,7 @@ from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.summaries.first_content import Base, FirstContent, NewTable, first_contents
 from viewkeeper.warehouse.summaries.lattice import Facts, Lattice, lattice_name
 from viewkeeper.warehouse.summaries.naming import SUMMARY, slug
+from viewkeeper.warehouse.summaries.refused import refuse_joining, refuse_summary, refuse_unreadable, taken_group
 from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL, SOURCES, VIEWS
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 MOST_REWRITTEN = 50_000
 """Rows of a table that is rewritten in place by every refresh; a larger one gets its changes appended."""
-OF_SUMMARIES = ("consistency", "refresh", "group", "minmax", "core", "retention")
 
 
 @dataclass
@@ -52,26 +52,17 @@ class Creation:
         """Create everything; the name of the summary."""
         parsed = self.parsed
         properties = dict(parsed.properties)
-        refuse_properties(parsed)
+        refuse_summary(parsed)
         members: Sequence[tuple[SummaryView, int | None, Member | None]] = (
             [(member.view, place, member) for place, member in enumerate(parsed.members)]
             if isinstance(parsed, Family)
             else [(parsed, None, None)]
         )
-        if taken := [view.name for view, _, _ in members if view.name == CHANGES]:
-            raise DefinitionError(
-                f"a summary cannot be called {taken[0]}: that is what the changes of its fact are called",
-                "choose another name",
-            )
         recompute = properties.get("minmax") == "recompute"
         made = [(defined(view, recompute=recompute), place, member) for view, place, member in members]
         star = made[0][0].star
         facts, lattice = self._facts(star.fact, {d.relation for one, _, _ in made for d in one.star.dimensions})
-        if recompute and not facts.readable:
-            raise DefinitionError(
-                f"{parsed.name} is to recompute MIN and MAX from its core, and the core is not stored",
-                "add 'core' = 'stored', or leave 'minmax' out: a hidden table then answers",
-            )
+        refuse_unreadable(parsed, readable=facts.readable)
         if lattice is not None and lattice.deferred:
             self.summaries.refresh(lattice)
         stored = list(lattice.nodes.values()) if lattice else []
@@ -95,13 +86,11 @@ class Creation:
         keeper = self.summaries.keeper
         over_view = fact.source == VIEWS
         if lattice is not None:
-            self._check_joins(lattice, fact, properties)
+            refuse_joining(lattice, self.parsed, fact)
             facts = lattice.facts
         else:
             if name in keeper.groups():
-                raise DefinitionError(
-                    f"group {name} has views that are no summaries of {fact.name}", "choose another group"
-                )
+                raise taken_group(name, fact)
             facts = Facts(
                 keeper.group_of(fact.name) if over_view else f"{name} feed",
                 fact.name if over_view else f"_vk_feed_{slug(name)}",
@@ -116,19 +105,6 @@ class Creation:
             held = dimension.name if dimension.source == VIEWS else f"_vk_copy_{slug(name)}_{slug(dimension.name)}"
             copies.setdefault(dimension.name, held)
         return replace(facts, copies=copies), lattice
-
-    def _check_joins(self, lattice: Lattice, fact: Relation, properties: Mapping[str, str]) -> None:
-        if lattice.facts.fact != fact.name:
-            raise DefinitionError(
-                f"group {lattice.name} has summaries of {lattice.facts.fact}, and {self.parsed.name} is one of "
-                f"{fact.name}",
-                "give it a group of its own, or leave the property out",
-            )
-        if properties.get("core") == "stored" and not lattice.facts.readable:
-            raise DefinitionError(
-                f"{self.parsed.name} is to be refreshed with {', '.join(lattice.visible)}, whose core is not stored",
-                "give it a group of its own with TBLPROPERTIES('group' = ...)",
-            )
 
     def _check_group(self, dimension: Relation, facts: Facts) -> None:
         there = self.summaries.keeper.group_of(dimension.name)
@@ -259,23 +235,6 @@ class Creation:
             types = dict(first[table.node.name].columns)
             deltas[table.node.name] = tuple((column, types[column]) for column in table.node.columns)
         waiting.create_deltas(commit, self.name, deltas)
-
-
-def refuse_properties(parsed: SummaryView | Family) -> None:
-    """UnsupportedClause or DefinitionError for properties that a summary cannot have, or not together."""
-    properties = dict(parsed.properties)
-    for name in properties:
-        if name not in OF_SUMMARIES:
-            raise UnsupportedClause(
-                f"the property {name} does not apply to {parsed.name}, which is a summary",
-                f"a summary has {', '.join(OF_SUMMARIES)}; for others make its join a view and summarize that",
-            )
-    if properties.get("consistency") == "complete" and refresh_of(parsed.properties).mode is not RefreshMode.CONTINUOUS:
-        raise DefinitionError(
-            f"{parsed.name} is to be complete and refreshed {properties['refresh']}: between two refreshes it skips "
-            "states",
-            "leave one of the two properties out",
-        )
 
 
 def _select_all(relation: Relation) -> str:
