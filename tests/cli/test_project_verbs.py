@@ -117,6 +117,9 @@ def test_what_is_wrong_is_said_with_file_and_line(example: Path, fails: Fails, m
     edit("views/sales_by_city.sql", "FROM named_orders", "FROM named_order")
     monkeypatch.chdir("views")
     assert fails("apply").startswith("error: sales_by_city.sql:4: sales_by_city reads named_order, and")
+    edit("sales_by_city.sql", "SELECT city, ", "SELECT citty, ")
+    edit("sales_by_city.sql", "FROM named_order", "FROM named_orders")
+    assert fails("apply").startswith("error: sales_by_city.sql:3: no table in FROM has a column citty")
     assert not (example / "warehouse").exists()
 
 

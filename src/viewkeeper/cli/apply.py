@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from viewkeeper.cli.loading import load_shown
-from viewkeeper.cli.opening import json_option, open_to_maintain, project_option
+from viewkeeper.cli.opening import json_option, open_to_maintain, project_option, start_spark
 from viewkeeper.cli.progress import passing
 
 
@@ -36,6 +36,9 @@ def apply(path: str, prune: bool, as_json: bool) -> None:
 
     project = Project.load(path)
     done: list[dict[str, Any]] = []
+    if not project.exists:
+        # Before there is a warehouse, so that a mistake leaves none.
+        project.plan(spark=lambda: start_spark(quiet=as_json, brief=False))
     with (
         passing(quiet=as_json) as say,
         open_to_maintain(str(project.warehouse), quiet=as_json, create=True) as opened,

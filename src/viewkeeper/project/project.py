@@ -95,6 +95,13 @@ class Project(os.PathLike[str]):
         return self._content.warehouse
 
     @property
+    def exists(self) -> bool:
+        """Whether there is a warehouse already."""
+        from viewkeeper.warehouse.commit_log import FORMAT_FILE
+
+        return (self.warehouse / FORMAT_FILE).exists()
+
+    @property
     def sources(self) -> Mapping[str, ProjectSource]:
         return self._content.sources
 
@@ -119,14 +126,13 @@ class Project(os.PathLike[str]):
         Without a warehouse it is that of the project, opened to read; it need not be there yet. Sources that were not
         added yet are looked at.
         """
-        from viewkeeper.warehouse.commit_log import FORMAT_FILE
         from viewkeeper.warehouse.session import local_session
         from viewkeeper.warehouse.warehouse import Warehouse
 
         start = spark or local_session
         if warehouse is not None:
             return make_plan(self._content, warehouse, start, prune=prune)
-        if not (self.warehouse / FORMAT_FILE).exists():
+        if not self.exists:
             return make_plan(self._content, None, start, prune=prune)
         with Warehouse.open(self, start, read_only=True) as opened:
             return make_plan(self._content, opened, start, prune=prune)
@@ -141,6 +147,8 @@ class Project(os.PathLike[str]):
         from viewkeeper.warehouse.warehouse import Warehouse
 
         if warehouse is None:
+            if not self.exists:
+                self.plan()  # before there is a warehouse, so that a mistake leaves none
             with Warehouse.open(self) as opened:
                 return self.apply(opened, prune=prune, watch=watch)
         plan = make_plan(self._content, warehouse, lambda: warehouse.spark, prune=prune)
