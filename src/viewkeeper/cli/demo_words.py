@@ -107,7 +107,7 @@ class Words:
         self._say(
             "",
             "fresh after     from the commit of a database to the commit of the view: the median",
-            "recomputed in   Spark, from the same tables as Parquet: the faster of two, after one to warm up",
+            "recomputed in   Spark, from the same tables as Parquet, warmed up by the audit: the faster of two",
             "audit           the view, compared with what its databases say",
         )
         total = sum(one.recompute_seconds for one in outcomes)

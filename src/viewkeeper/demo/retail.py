@@ -38,7 +38,7 @@ FIRST_DAY, DAYS = date(2026, 1, 1), 30
 TODAY = str(FIRST_DAY + timedelta(DAYS))
 """when the new sales are made"""
 
-STORES, ITEMS, PEOPLE, SALES = 10, 120, 2_000, 60_000
+STORES, ITEMS, PEOPLE, SALES = 10, 120, 1_000, 30_000
 
 
 @dataclass(frozen=True)

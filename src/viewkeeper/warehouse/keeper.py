@@ -381,31 +381,46 @@ class Keeper:
 
     # --- audit and reload ---
 
-    def audit(self, name: str) -> Audit:
-        """Compute a view from its sources at its own vector, and compare it with what is stored."""
+    def audits(self, names: Sequence[str]) -> list[Audit]:
+        """Compute views from their sources, each at its own vector, and compare them with what is stored.
+
+        For summaries of one lattice the sources are read once.
+        """
         with self._alone():
-            if self.summaries.members(name):
-                return self._audit_summary(name)
-            if name in self.self_maintained.views():
-                return audit_self_maintained(self.self_maintained, name)
-            view = self._find(name)
-            group = self.writer.last.groups[view.group]
-            with self._content(view.how, group.vector, shown=True) as (expected, _):
-                stored = self._store.read(name).keep(view.how.view.columns)
-                difference = expected - stored
-                rows = stored.size()
-                wrong = [] if difference.is_empty() else list(difference.weights())
+            summaries: dict[str, list[str]] = {}
+            for name in names:
+                if self.summaries.members(name):
+                    summaries.setdefault(self.summaries.lattice_of(name).name, []).append(name)
+            found = {audit.view: audit for of_lattice in summaries.values() for audit in self._of_summaries(of_lattice)}
+            return [found[name] if name in found else self._audit(name) for name in names]
+
+    def _audit(self, name: str) -> Audit:
+        if name in self.self_maintained.views():
+            return audit_self_maintained(self.self_maintained, name)
+        view = self._find(name)
+        group = self.writer.last.groups[view.group]
+        with self._content(view.how, group.vector, shown=True) as (expected, _):
+            stored = self._store.read(name).keep(view.how.view.columns)
+            difference = expected - stored
+            rows = stored.size()
+            wrong = [] if difference.is_empty() else list(difference.weights())
         return audited(name, group, rows, wrong)
 
-    def _audit_summary(self, name: str) -> Audit:
-        """The same for a summary; of a family all tables."""
-        lattice = self.summaries.lattice_of(name)
-        rows, wrong = 0, []
-        for member in self.summaries.members(name):
-            counted, different = compare(self.summaries, lattice, lattice.tables[member])
-            rows += counted
-            wrong += different
-        return audited(name, self.writer.last.groups[lattice.name], rows, wrong)
+    def _of_summaries(self, names: Sequence[str]) -> list[Audit]:
+        """The same for summaries of one lattice; of a family all tables."""
+        lattice = self.summaries.lattice_of(names[0])
+        members = {name: self.summaries.members(name) for name in names}
+        tables = dict.fromkeys(member for of_name in members.values() for member in of_name)
+        compared = compare(self.summaries, lattice, [lattice.tables[member] for member in tables])
+        return [
+            audited(
+                name,
+                self.writer.last.groups[lattice.name],
+                sum(compared[member][0] for member in of_name),
+                [different for member in of_name for different in compared[member][1]],
+            )
+            for name, of_name in members.items()
+        ]
 
     def reload(self, name: str) -> None:
         """Make a view anew from its sources; what is different becomes a new state. This also ends a halt."""

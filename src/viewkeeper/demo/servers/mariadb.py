@@ -5,6 +5,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from socket import AF_UNIX
+from socket import socket as unix_socket
 
 from viewkeeper.clock import monotonic
 from viewkeeper.demo.servers.private import PATIENCE, did_not_start, environment, owner, program, run, server_folder
@@ -71,8 +73,11 @@ def _create(database: str, process: "subprocess.Popen[bytes]", socket: Path, log
     deadline = monotonic() + PATIENCE
     while True:
         try:
+            # The driver would leave a socket open if nobody listened.
+            with unix_socket(AF_UNIX) as probe:
+                probe.connect(str(socket))
             connection = pymysql.connect(unix_socket=str(socket), user="root")
-        except pymysql.MySQLError:
+        except (pymysql.MySQLError, OSError):
             if process.poll() is not None or monotonic() > deadline:
                 raise did_not_start("MariaDB", log.read_text(errors="replace") if log.exists() else "") from None
             threading.Event().wait(GLANCE)

@@ -4,7 +4,7 @@ audit     the SELECT of the summary, run over the relations at its vector, compa
 reload    facts and dimensions read anew; what is different becomes a new state of core and lattice, in one commit
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isclose
 from typing import TYPE_CHECKING, Any
@@ -31,22 +31,36 @@ SAME = 1e-9
 """How far two DOUBLE may be apart, of their size: sums are rounded in the order in which they are added up."""
 
 
-def compare(summaries: "Summaries", lattice: Lattice, table: Table) -> tuple[int, list[Weighted]]:
-    """How many rows readers see, and what should be there (+) or should not (-)."""
+def compare(summaries: "Summaries", lattice: Lattice, tables: Sequence[Table]) -> dict[str, tuple[int, list[Weighted]]]:
+    """For each of these tables how many rows readers see, and what should be there (+) or should not (-)."""
     record = summaries.writer.last
     if lattice.deferred and summaries.waiting.has_any(lattice, record):
         raise UsageError(
-            f"changes wait for the refresh of {table.name}, so it cannot be compared with its sources now",
-            f"run 'viewkeeper refresh {table.name}' first",
+            f"changes wait for the refresh of {tables[0].name}, so it cannot be compared with its sources now",
+            f"run 'viewkeeper refresh {tables[0].name}' first",
         )
     engines = summaries.keeper.engines
-    with _relations(summaries, lattice, fresh=False) as (frames, _):
-        expected = engines.of_frame(_selected(summaries, table, frames))
-        stored = engines.of_frame(Snapshot(summaries.files, record).read(table.name, weights=True))
-        difference = expected - stored
-        rows = stored.size()
-        wrong = [] if difference.is_empty() else list(difference.weights())
-    return rows, _beyond_rounding(wrong)
+    found = {}
+    with _relations(summaries, lattice, fresh=False) as (frames, _), _kept(frames, several=len(tables) > 1):
+        for table in tables:
+            expected = engines.of_frame(_selected(summaries, table, frames))
+            stored = engines.of_frame(Snapshot(summaries.files, record).read(table.name, weights=True))
+            difference = expected - stored
+            wrong = [] if difference.is_empty() else list(difference.weights())
+            found[table.name] = (stored.size(), _beyond_rounding(wrong))
+    return found
+
+
+@contextmanager
+def _kept(frames: "Mapping[str, DataFrame]", *, several: bool) -> Iterator[None]:
+    """Computed once, if several tables are compared with them."""
+    try:
+        for frame in frames.values() if several else ():
+            frame.persist()
+        yield
+    finally:
+        for frame in frames.values() if several else ():
+            frame.unpersist()
 
 
 def _selected(summaries: "Summaries", table: Table, frames: "Mapping[str, DataFrame]") -> "DataFrame":
