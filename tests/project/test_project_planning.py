@@ -61,18 +61,18 @@ B = f"{CREATE} b AS SELECT id FROM a"
 C = f"{CREATE} c AS SELECT id FROM b"
 
 
-def test_everything_is_new_where_nothing_is(told: Told) -> None:
+def test_everything_is_new_where_nothing_is(told: Any) -> None:
     plan = shop_project(B, A).plan()
     assert [(step.name, step.action) for step in plan.steps] == [("shop", "add"), ("a", "create"), ("b", "create")]
     assert (plan.exists, plan.changes, plan.views[0].place) == (False, True, "views[1]")
     assert not (told.path / "warehouse").exists()
 
 
-def test_what_the_warehouse_says_of_a_view_is_in_the_plan(told: Told) -> None:
+def test_what_the_warehouse_says_of_a_view_is_in_the_plan(told: Any) -> None:
     told.definitions = {"a": A, "b": B, "c": C}
     told.found = {"a": Alteration("a", "reload", ("the column x is new",), ("b", "c"))}
     project = shop_project(A, B, C)
-    plan = project.plan(told)  # type: ignore[arg-type]
+    plan = project.plan(told)
     assert actions(project, told) == {"a": "reload", "b": "reload", "c": "reload"}
     assert plan.views[0].reasons == ("the column x is new",)
     assert plan.views[0].dependants == ("b", "c")
@@ -81,43 +81,43 @@ def test_what_the_warehouse_says_of_a_view_is_in_the_plan(told: Told) -> None:
     assert actions(project, told) == {"a": "alter", "b": "keep", "c": "keep"}
 
 
-def test_a_view_that_follows_something_new(told: Told) -> None:
+def test_a_view_that_follows_something_new(told: Any) -> None:
     """Over what is there now its statement makes no sense."""
     told.definitions = {"b": f"{CREATE} b AS SELECT id FROM shop.orders"}
     told.found = {"b": DefinitionError("no such view a")}
-    plan = shop_project(A, B).plan(told)  # type: ignore[arg-type]
+    plan = shop_project(A, B).plan(told)
     assert [(step.name, step.action, step.reasons) for step in plan.views] == [
         ("a", "create", ()),
         ("b", "reload", ("it follows a",)),
     ]
 
 
-def test_a_view_whose_readers_are_in_the_way(told: Told) -> None:
+def test_a_view_whose_readers_are_in_the_way(told: Any) -> None:
     told.definitions = {"a": A, "b": f"{CREATE} b AS SELECT gone FROM a"}
     told.found = {"a": DefinitionError("b cannot be over the new a"), "b": DefinitionError("a has no column id")}
-    plan = shop_project(A, B).plan(told)  # type: ignore[arg-type]
+    plan = shop_project(A, B).plan(told)
     assert [(step.name, step.action, step.dependants) for step in plan.views] == [
         ("a", "reload", ("b",)),
         ("b", "reload", ()),
     ]
 
 
-def test_what_cannot_be_is_an_error_with_its_place(told: Told) -> None:
+def test_what_cannot_be_is_an_error_with_its_place(told: Any) -> None:
     told.definitions, told.found = {"a": A}, {"a": DefinitionError("it cannot be", "do something else")}
     with pytest.raises(DefinitionError, match=r"^views\[0\]: it cannot be\n  hint: do something else"):
-        shop_project(A).plan(told)  # type: ignore[arg-type]
+        shop_project(A).plan(told)
 
 
 # What is in the project no more
 
 
-def test_only_what_a_project_made_is_dropped_and_only_if_asked(told: Told) -> None:
+def test_only_what_a_project_made_is_dropped_and_only_if_asked(told: Any) -> None:
     told.definitions = {"a": A, "old": A, "mine": A, "sales_top": A}
     told.sources = (*told.sources, replace(STORED, name="crm", relations={}))
     cube = MadeCube({}, ("sales_top",))
     write_owned(told.path, Owned(frozenset({"shop", "crm", "gone"}), frozenset({"a", "old", "gone"}), {"sales": cube}))
-    left = shop_project(A).plan(told)  # type: ignore[arg-type]
-    pruned = shop_project(A).plan(told, prune=True)  # type: ignore[arg-type]
+    left = shop_project(A).plan(told)
+    pruned = shop_project(A).plan(told, prune=True)
     for plan in (left, pruned):
         assert {(step.name, step.action) for step in plan.steps if step.action != "keep"} == {
             ("crm", "remove"),
@@ -136,7 +136,7 @@ def test_only_what_a_project_made_is_dropped_and_only_if_asked(told: Told) -> No
     }
 
 
-def test_ownership_is_kept_and_its_damage_is_seen(told: Told) -> None:
+def test_ownership_is_kept_and_its_damage_is_seen(told: Any) -> None:
     owned = Owned().with_source("shop").with_view("a").with_view("b").with_cube("c", MadeCube({"count": 1}, ("c_top",)))
     write_owned(told.path, owned)
     assert read_owned(told.path) == owned
@@ -146,12 +146,12 @@ def test_ownership_is_kept_and_its_damage_is_seen(told: Told) -> None:
         read_owned(told.path)
 
 
-def test_cubes(told: Told) -> None:
+def test_cubes(told: Any) -> None:
     spec = {"fact": "shop.orders", "dimensions": ["cust"], "measures": "COUNT(*) AS n", "count": 1}
     project = shop_project(cubes={"sales": spec})
 
     def step() -> tuple[str, tuple[str, ...]]:
-        [found] = project.plan(told).cubes  # type: ignore[arg-type]
+        [found] = project.plan(told).cubes
         return str(found.action), found.reasons
 
     assert step() == ("create", ())
@@ -195,7 +195,7 @@ def test_what_is_different_about_a_source(wanted: dict[str, Any], stored: dict[s
     assert step.action == ("change" if reasons else "keep")
 
 
-def test_a_table_that_was_not_there_is_looked_for(told: Told) -> None:
+def test_a_table_that_was_not_there_is_looked_for(told: Any) -> None:
     people = f"{CREATE} p AS SELECT name FROM shop.people"
-    [step] = shop_project(people).plan(told).sources  # type: ignore[arg-type]
+    [step] = shop_project(people).plan(told).sources
     assert (step.action, step.reasons) == ("change", ("the table shop.people is not known yet",))
