@@ -3,9 +3,10 @@
 Exit code 0: every view is what its databases say; 1: one is not.
 """
 
+import signal
 import tempfile
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,7 @@ def demo(context: click.Context, folder: str | None, seconds: float, seed: int, 
     words = Words(_new_folder(folder), as_json=as_json, servers=servers)
     words.anomaly()
     try:
-        with ExitStack() as stack:
+        with _ended_in_order(), ExitStack() as stack:
             demonstration = _prepared(stack, words, seed, seconds)
             kept = _keep_fresh(demonstration, words, seconds)
             words.happened(kept)
@@ -83,6 +84,16 @@ def demo(context: click.Context, folder: str | None, seconds: float, seed: int, 
         raise
     words.end(seed, kept, outcomes)
     context.exit(INTERRUPTED if kept.stopped else 0 if all(one.right for one in outcomes) else EXIT_WRONG)
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """SIGTERM is like Ctrl-C: writers and servers are ended too."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _new_folder(folder: str | None) -> Path:

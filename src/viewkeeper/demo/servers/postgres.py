@@ -1,11 +1,11 @@
 """A private PostgreSQL with logical replication: a cluster in a folder, reached through a socket there."""
 
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-from viewkeeper.demo.servers.private import did_not_start, owner, program, run, server_folder
-from viewkeeper.errors import SourceUnavailable
+from viewkeeper.demo.servers.private import Guarded, owner, program, run, server_folder
 
 SETTINGS = {
     "wal_level": "logical",
@@ -19,7 +19,7 @@ USER = "demo"
 
 
 def postgres_programs() -> Path:
-    """The folder with initdb and the others."""
+    """The folder with initdb and postgres."""
     # Debian keeps the programs of each version in a folder of its own.
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: path.parts[-2].zfill(4), reverse=True)
     return Path(program("PostgreSQL", "postgresql", ("initdb",), versions)).resolve().parent
@@ -31,22 +31,24 @@ def private_postgres(database: str) -> Iterator[str]:
     bin = postgres_programs()
     user = owner("postgres", "nobody")
     with server_folder("postgres", user) as folder:
-
-        def call(name: str, *options: str) -> None:
-            run("PostgreSQL", [str(bin / name), *options], folder, user)
-
-        call("initdb", "-D", "data", "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        options = ["-D", "data", "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]
+        run("PostgreSQL", [str(bin / "initdb"), *options], folder, user)
         with (folder / "data" / "postgresql.conf").open("a") as settings:
             for name, value in {**SETTINGS, "unix_socket_directories": str(folder)}.items():
                 settings.write(f"{name} = '{value}'\n")
-        try:
-            call("pg_ctl", "start", "-D", "data", "-l", "log", "-w")
-        except SourceUnavailable:
-            log = folder / "log"
-            raise did_not_start("PostgreSQL", log.read_text(errors="replace") if log.exists() else "") from None
-        try:
-            call("createdb", "-h", str(folder), "-U", USER, database)
+        # Nobody waits for what is under way: SIGQUIT is how it is told to end at once.
+        with Guarded("PostgreSQL", [str(bin / "postgres"), "-D", "data"], folder, user, signal.SIGQUIT) as server:
+            server.wait_for(lambda: _created(database, folder))
             yield f"postgresql://{USER}@/{database}?host={folder}"
-        finally:
-            with suppress(SourceUnavailable):
-                call("pg_ctl", "stop", "-D", "data", "-m", "immediate", "-w")
+
+
+def _created(database: str, folder: Path) -> bool:
+    """Make the database; False if the server does not answer yet."""
+    import psycopg
+
+    try:
+        with psycopg.connect(f"postgresql://{USER}@/postgres?host={folder}", autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {database}".encode())
+    except psycopg.OperationalError:
+        return False
+    return True

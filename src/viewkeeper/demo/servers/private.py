@@ -3,15 +3,24 @@
 import os
 import pwd
 import shutil
+import signal
+import socket
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
+from viewkeeper.clock import monotonic
+from viewkeeper.demo.servers.guard import Server
 from viewkeeper.errors import SourceUnavailable, SourceUnfit
 
 PATIENCE = 120.0
+GLANCE = 0.05
 _MORE_PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/local/bin")
 
 
@@ -77,6 +86,59 @@ def run(what: str, command: Sequence[str], folder: Path, user: str | None) -> No
 def environment(folder: Path) -> dict[str, str]:
     """That of a server: what it makes for a while is in its folder too, and its words are plain."""
     return {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8", "TZ": "UTC", "TMPDIR": str(folder)}
+
+
+class Guarded:
+    """A server that is up as long as this process is, or until `end`."""
+
+    def __init__(self, what: str, command: Sequence[str], folder: Path, user: str | None, end: signal.Signals) -> None:
+        self._what = what
+        log = folder / "server.log"
+        # In a session of its own: Ctrl-C is for the one who shows the demo.
+        self._guard = subprocess.Popen(
+            [sys.executable, "-m", "viewkeeper.demo.servers.guard"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert self._guard.stdin is not None
+        order = Server(command, str(folder), str(log), user, environment(folder), end)
+        self._guard.stdin.write(f"{order.as_json()}\n")
+        self._guard.stdin.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._guard.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._guard.kill()
+            self._guard.communicate()
+
+    def wait_for(self, answers: Callable[[], bool]) -> None:
+        """Until it answers; SourceUnavailable if it ends instead, or takes too long."""
+        deadline = monotonic() + PATIENCE
+        while not answers():
+            if self._guard.poll() is not None:
+                said, _ = self._guard.communicate()
+                raise did_not_start(self._what, said)
+            if monotonic() > deadline:
+                raise did_not_start(self._what, f"it has not answered for {PATIENCE:.0f} s")
+            threading.Event().wait(GLANCE)
+
+
+def listens(path: Path) -> bool:
+    """Whether somebody is behind a socket. Asked first: a driver leaves a socket open if nobody is."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+        return True
 
 
 def did_not_start(what: str, said: str) -> SourceUnavailable:
