@@ -156,8 +156,10 @@ class Creation:
     def _edges(self, nodes: Sequence[Node], fact: Relation) -> list[Derivation]:
         """How the new tables are computed now: from tables that are there if one will do."""
         sizes = self.summaries.sizes()
-        lineage = Lineage(nodes, changes_of(fact, WEIGHT), core_readable=True)
         new = {table.node.name for table in self.tables}
+        # What another table has only a summary-delta of has no rows to begin with.
+        there = [node for node in nodes if node.stored or node.name in new]
+        lineage = Lineage(there, changes_of(fact, WEIGHT), core_readable=True)
         plan = lineage.plan(lambda name: 1e18 if name == CHANGES else float(sizes.get(name, 1e9)))
         return [edge for edge in plan.edges if edge.below.name in new]
 
