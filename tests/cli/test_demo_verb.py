@@ -3,6 +3,7 @@
 import json
 import shlex
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from viewkeeper.demo.retail import TABLES
 from viewkeeper.demo.views import JOINS, VIEWS
 from viewkeeper.mediator.report import GroupReport, Report
 from viewkeeper.warehouse.audits import Audit
+from viewkeeper.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +43,17 @@ def in_sqlite(databases: Path) -> dict[str, int]:
     counts["sold"] = sum(connection.execute(sql).fetchone()[0] for sql in cells)
     connection.close()
     return counts
+
+
+def sell_something_else_behind_the_back_of_the_triggers(database: Path) -> None:
+    """Nobody can know of it, but an audit."""
+    with closing(sqlite3.connect(database)) as connection, connection:
+        triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
+            connection.execute(f'DROP TRIGGER "{name}"')
+        connection.execute("UPDATE sales SET item_id = item_id + 1 WHERE sale_id = (SELECT MIN(sale_id) FROM sales)")
+        for _, sql in triggers:
+            connection.execute(sql)
 
 
 def test_the_whole_demo(spark: "SparkSession", tmp_path: Path) -> None:
@@ -68,6 +81,11 @@ def test_the_whole_demo(spark: "SparkSession", tmp_path: Path) -> None:
         program, *words = shlex.split(command)
         assert program == "viewkeeper"
         assert call(*words).exit_code == 0, command
+    sell_something_else_behind_the_back_of_the_triggers(lake / "databases" / "shop.db")
+    with Warehouse.open(lake) as warehouse:
+        by_region, by_item = warehouse.audits("sr_sales", "sid_sales")
+    assert (by_region.view, by_region.clean) == ("sr_sales", True), "the same quantity, in the same region"
+    assert (by_item.view, by_item.clean) == ("sid_sales", False)
 
 
 GROUPS = (GroupReport(GROUP, tuple(JOINS), {}, 9, 4, 0, 9, 0, 12, 0, 0, 0),)
