@@ -160,9 +160,8 @@ class Keeper:
         assert isinstance(view, View)
         how = self.views.how(view)
         group = self.views.group_for(view, how)
-        there = self.writer.last.groups.get(group)
         reasons = decision.reasons if is_automatic(view) else ()
-        with self._content(how, there.vector if there else {}) as (rows, at), self.new_commit() as commit:
+        with self._content(how, self._followed(group)) as (rows, at), self.new_commit() as commit:
             return self._create(commit, how, group, rows, at, reasons).name
 
     def _create(
@@ -273,13 +272,23 @@ class Keeper:
     ) -> Iterator[tuple[dict[str, Any], dict[str, Position]]]:
         """The contents of relations of sources, at the vector of a group or, if it is new, as they are now."""
         there = None if fresh else self.writer.last.groups.get(group)
-        vector = dict(there.vector) if there is not None else {}
+        vector = self._followed(group) if there is not None else {}
         sources = {one.source: self.sources.source(one.source) for one in relations.values()}
         with self.writer.staging() as folder:
             collect = self._collecting(sources, folder)
             contents, at = image_at(sources, relations, vector, collect, spanning=self.views.spanning(tuple(sources)))
             self.loads.computing()
-            yield contents, {**vector, **at}
+            yield contents, {**(there.vector if there is not None else {}), **at}
+
+    def _followed(self, group: str) -> dict[str, Position]:
+        """Where a group is in the sources that its views read. In one that only a view read which is dropped by now it
+        was left behind, and what is there between may be forgotten."""
+        there = self.writer.last.groups.get(group)
+        views = [view for view in self.writer.catalog.values() if view.group == group]
+        if there is None or any(SOURCES not in view.properties for view in views if not view.hidden):
+            return dict(there.vector) if there is not None else {}
+        read = {source for view in views for source in view.properties.get(SOURCES, ())}
+        return {source: place for source, place in there.vector.items() if source in read}
 
     def _collecting(self, sources: Mapping[str, Source], folder: str) -> Collect:
         """Where the rows of relations go on their way, with whoever watches being told of them."""

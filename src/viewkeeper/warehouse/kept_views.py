@@ -46,8 +46,9 @@ class KeptViews:
     sources: KnownSources
     unfit: Callable[[Definition, str], None] = lambda view, reason: None
     """told of a view that its sources no longer allow"""
-    homes: Mapping[str, str] = field(default_factory=dict)
-    """the groups of views that are made anew: each stays in its own, if it can"""
+    homes: Mapping[str, str | None] = field(default_factory=dict)
+    """the groups of views that are made anew: each stays in its own, if it can, and joins no other by itself, whose
+    states may have smaller numbers; None if it was a summary, whose group is no place for others"""
 
     @property
     def catalog(self) -> Catalog:
@@ -133,9 +134,8 @@ class KeptViews:
         if view.name in self.homes:
             home = self.homes[view.name]
             others = {one.how.algorithm for one in kept.values() if one.group == home}
-            if home not in self_maintaining and others <= {how.algorithm}:
-                return home
-            return self.free_group(view.name)
+            fits = home not in self_maintaining and others <= {how.algorithm}
+            return home if home is not None and fits else self.free_group(view.name)
         alike = {
             one.group
             for one in kept.values()

@@ -27,7 +27,7 @@ def refuse_unfit(
 ) -> None:
     """DefinitionError if a new view has no place among the views that stay, or one that reads it cannot be over it."""
     supposed = _Supposed(staying, sources, {**relations_of(staying, sources.relations())}, {})
-    homes = {view.name: view.group for view in present if SUMMARY not in view.properties}
+    homes = {new.name: home_of(present)}
     supposed.add(new, homes)
     unfit: dict[str, str] = {}
     for reader, sql in readers.items():
@@ -48,6 +48,11 @@ def refuse_unfit(
         )
 
 
+def home_of(present: Sequence[Definition]) -> str | None:
+    """The group that a view should stay in, if it can; None for a summary, which is in one of summaries."""
+    return None if SUMMARY in present[0].properties else present[0].group
+
+
 @dataclass
 class _Supposed:
     """The warehouse with views that are not there yet."""
@@ -58,7 +63,7 @@ class _Supposed:
     groups: dict[str, str]
     """of the views that are not there yet"""
 
-    def add(self, parsed: Parsed, homes: Mapping[str, str]) -> None:
+    def add(self, parsed: Parsed, homes: Mapping[str, str | None]) -> None:
         """A view more, as others would read it. Nobody reads a summary."""
         self._refuse_two_groups(parsed)
         if not isinstance(parsed, View | OuterJoinView):
@@ -83,7 +88,7 @@ class _Supposed:
     def _group_of(self, view: str) -> str:
         return self.groups.get(view) or self.staying[view].group
 
-    def _group(self, view: View | OuterJoinView, homes: Mapping[str, str], remote: bool) -> str:
+    def _group(self, view: View | OuterJoinView, homes: Mapping[str, str | None], remote: bool) -> str:
         if VIEWS in view.sources:
             return self._group_of(next(iter(view.relations)))
         views = KeptViews(lambda: self.staying, self.sources, homes=homes)

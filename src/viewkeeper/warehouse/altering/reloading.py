@@ -9,7 +9,7 @@ maintained as before. State numbers go on: those of a group that others stay in 
 those of a group in which everything is new from the last number on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from viewkeeper.errors import UsageError, ViewkeeperError
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.summary.defined import defined
 from viewkeeper.warehouse.altering.canonical import Parsed
+from viewkeeper.warehouse.altering.fitting import home_of
 from viewkeeper.warehouse.altering.planning import Plan
 from viewkeeper.warehouse.altering.supposed import SupposedWriter
 from viewkeeper.warehouse.catalog import Catalog, Definition, families
@@ -44,11 +45,10 @@ def reload_as(keeper: "Keeper", plan: Plan) -> None:
     _prepare(keeper, gone)
     _refresh_joined(keeper, plan.new)
     before = keeper.writer.catalog
-    with _supposing(keeper, gone) as (world, writer):
+    with _supposing(keeper, gone, {name: home_of(plan.present)}) as (world, writer):
         with world.new_commit() as commit:
             _drop(world, commit, gone)
             _go_on(commit, gone)
-        _free_positions(keeper, writer, gone)
         for view, sql in {name: plan.sql, **plan.readers}.items():
             try:
                 world.create_view(sql)
@@ -107,7 +107,9 @@ def _refresh_joined(keeper: "Keeper", new: Parsed) -> None:
 
 
 @contextmanager
-def _supposing(keeper: "Keeper", gone: list[Definition]) -> "Iterator[tuple[Keeper, SupposedWriter]]":
+def _supposing(
+    keeper: "Keeper", gone: list[Definition], homes: Mapping[str, str | None]
+) -> "Iterator[tuple[Keeper, SupposedWriter]]":
     """A keeper of the same warehouse whose commits come true together, if they do."""
     real, files = keeper.writer, keeper.files
     with real.committing() as number:
@@ -121,9 +123,7 @@ def _supposing(keeper: "Keeper", gone: list[Definition]) -> "Iterator[tuple[Keep
             keeper.engines,
         )
         world.loads = keeper.loads
-        world.views = replace(
-            world.views, homes={view.name: view.group for view in gone if SUMMARY not in view.properties}
-        )
+        world.views = replace(world.views, homes=homes)
         try:
             yield world, writer
         finally:
@@ -154,16 +154,6 @@ def _go_on(commit: Commit, gone: list[Definition]) -> None:
     inhabited = {view.group for view in commit.catalog.values()}
     for group in dict.fromkeys(view.group for view in gone if view.group in inhabited):
         commit.state(group, {})
-
-
-def _free_positions(keeper: "Keeper", writer: SupposedWriter, gone: list[Definition]) -> None:
-    """A halt may have left a group at a position that its source has lost: one that nobody who stays needs is no
-    position any more, and the source is read as it is now."""
-    halts = Halts(keeper.files.store).all()
-    for group in {view.group for view in gone if view.name in halts}:
-        staying = [view for view in writer.catalog.values() if view.group == group]
-        if staying:
-            writer.keep_positions(group, {source for view in staying for source in view.properties.get(SOURCES, ())})
 
 
 # --- afterwards ---

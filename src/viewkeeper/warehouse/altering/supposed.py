@@ -8,7 +8,7 @@ To whoever works in it, it is a warehouse like any other: what an earlier commit
 Only tables that are new in it are written; those that are there can be dropped, and described otherwise.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -64,12 +64,6 @@ class SupposedWriter(Writer):
         """States have later numbers than any that a view of this name had."""
         there = self._real.last.groups.get(group)
         return self._floor if there is None else there.last + 1
-
-    def keep_positions(self, group: str, sources: Collection[str]) -> None:
-        """Forget where a group is in all sources but these."""
-        there = self._last.groups[group]
-        vector = {source: place for source, place in there.vector.items() if source in sources}
-        self._suppose(replace(self._last, groups={**self._last.groups, group: replace(there, vector=vector)}))
 
     @contextmanager
     def staging(self) -> Iterator[str]:
