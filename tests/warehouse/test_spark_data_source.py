@@ -3,6 +3,8 @@
 load(v) = Warehouse.read(v)         Σ of what a stream has delivered up to state s = V(s)
 """
 
+import json
+import pickle
 from collections import Counter
 from collections.abc import Iterator
 from math import isnan
@@ -10,21 +12,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.cloudpickle import dumps
 from pyspark.errors import PySparkException
+from pyspark.sql.datasource import CaseInsensitiveDict
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 from retail_shop import BOTH, HIERARCHIES, STORES, RetailShop, random_rows
 
 from viewkeeper.algebra.memory import MemoryZSet
-from viewkeeper.errors import UsageError
+from viewkeeper.errors import StateGone, UsageError
 from viewkeeper.messages import position
 from viewkeeper.warehouse.arrow_reading.changed_rows import changes_of, read_changed
 from viewkeeper.warehouse.data_source.options import LATEST, Asked, read_options
 from viewkeeper.warehouse.data_source.source import ViewkeeperDataSource
+from viewkeeper.warehouse.data_source.stream import ViewStreamReader
 from viewkeeper.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Row = tuple[Any, ...]
+
+READ_ONE = ReadMaxFiles(1)
+"""what Spark passes on if there is a limit: the stream's own is meant"""
 
 
 def comparable(row: Any) -> Row:
@@ -52,7 +63,7 @@ KINDS = {
     f"FROM {BOTH} GROUP BY CUBE (region, category)",
     "outer_joined": "SELECT p.id, s.city FROM retail.pos p LEFT JOIN retail.stores s ON p.storeID = s.storeID",
 }
-STORED_AS = ("matview", "viewcache", "partial-join")
+STORED_AS = ("viewcache", "partial-join")
 KEPT = f"SELECT p.id, p.qty + 1 AS more, s.city, s.region FROM {STORES} WHERE p.qty > 0"
 
 
@@ -69,7 +80,7 @@ def retail(place: Path, spark: "SparkSession") -> Iterator[Warehouse]:
             told = f"TBLPROPERTIES ('storage' = '{storage}')"
             warehouse.create_view(f"CREATE MATERIALIZED VIEW {name} {told} AS {KEPT}")
         for script in (
-            "DELETE FROM pos WHERE id < 10; UPDATE stores SET region = 'north' WHERE storeID = 2",
+            "DELETE FROM pos WHERE id < 10; UPDATE stores SET region = 'north' WHERE city = 'Bern'",
             "UPDATE pos SET price = '99.99' WHERE id = 20; INSERT INTO pos VALUES (999, 1, 1, NULL, 3, '0.33', 0.1)",
         ):
             shop.write(script)
@@ -77,51 +88,44 @@ def retail(place: Path, spark: "SparkSession") -> Iterator[Warehouse]:
         yield warehouse
 
 
-def test_arrow_reads_every_state_of_every_kind_as_spark_does(retail: Warehouse) -> None:
-    assert set(retail.views) > {*KINDS, "cube_region", "cube_total", "partial_join"}
-    for view in retail.views:
-        for state in (one.state for one in retail.states(view)):
-            frame = retail.read(view, state)
-            table = retail.arrow(view, state)
-            assert Counter(comparable(row.values()) for row in table.to_pylist()) == bag(frame), (view, state)
-            assert table.schema.names == frame.columns
-            assert table.schema.types == frame.limit(0).toArrow().schema.types, view
-
-
-def test_arrow_finds_every_change_of_every_kind_that_spark_does(retail: Warehouse) -> None:
-    for view in retail.views:
-        first, *_, last = (one.state for one in retail.states(view))
-        table = read_changed(retail._files.store, changes_of(retail._latest(), view, first, last)).table
-        frame = retail.changes(view, first, last)
-        found = Counter(comparable(row.values()) for row in table.select(frame.columns).to_pylist())
-        assert found == bag(frame), view
-        assert found
+@pytest.mark.parametrize("view", [*KINDS, *(storage.replace("-", "_") for storage in STORED_AS)])
+def test_arrow_reads_every_kind_as_spark_does(retail: Warehouse, view: str) -> None:
+    first, *_, last = (one.state for one in retail.states(view))
+    frame, table = retail.read(view), retail.arrow(view)
+    assert Counter(comparable(row.values()) for row in table.to_pylist()) == bag(frame)
+    assert table.schema.names == frame.columns
+    assert table.schema.types == to_arrow_schema(frame.schema, timezone="UTC").types
+    changed = read_changed(retail._files.store, changes_of(retail._latest(), view, first, last)).table
+    frame = retail.changes(view, first, last)
+    found = Counter(comparable(row.values()) for row in changed.select(frame.columns).to_pylist())
+    assert found == bag(frame)
+    assert found
 
 
 @pytest.mark.parametrize("view", ["joined", "averages", "cube", "viewcache"])
 def test_spark_reads_by_the_format_what_the_warehouse_reads(retail: Warehouse, view: str) -> None:
     frame = load(retail, view)
-    assert frame.schema == retail.read(view).schema
+    assert [(one.name, one.dataType) for one in frame.schema] == [
+        (one.name, one.dataType) for one in retail.read(view).schema
+    ]
     assert bag(frame) == bag(retail.read(view))
-    first = retail.states(view)[0].state
-    assert bag(load(retail, view, state=first)) == bag(retail.read(view, first)) != bag(frame)
 
 
-def test_changes_by_the_format(retail: Warehouse) -> None:
-    for view in ("averages", "viewcache"):
-        first, *_, last = (one.state for one in retail.states(view))
-        frame = load(retail, view, changes="true", startingState=first + 1, endingState=last)
-        assert bag(frame) == bag(retail.changes(view, first, last))
-        assert frame.columns == retail.changes(view, first, last).columns
+def test_earlier_states_and_changes_by_the_format(retail: Warehouse) -> None:
+    first, *_, last = (one.state for one in retail.states("averages"))
+    assert bag(load(retail, "averages", state=first)) == bag(retail.read("averages", first))
+    frame = load(retail, "averages", changes="true", startingState=first + 1, endingState=last)
+    assert bag(frame) == bag(retail.changes("averages", first, last))
+    assert frame.columns == retail.changes("averages", first, last).columns
 
 
 def test_what_is_not_there_is_named_to_the_user(retail: Warehouse, tmp_path: Path) -> None:
-    read = retail.spark.read.format("viewkeeper")
-    for reader, view, told in (
-        (read.option("warehouse", str(retail.path)), "sales", "the warehouse has no view 'sales'"),
-        (read.option("warehouse", str(tmp_path)), "joined", "is not a warehouse"),
-        (read.option("warehouse", str(retail.path)).option("state", 99), "joined", "there is no state 99 of joined"),
+    for folder, options, view, told in (
+        (retail.path, {}, "sales", "the warehouse has no view 'sales'"),
+        (tmp_path, {}, "joined", "is not a warehouse"),
+        (retail.path, {"state": 99}, "joined", "there is no state 99 of joined"),
     ):
+        reader = retail.spark.read.format("viewkeeper").option("warehouse", str(folder)).options(**options)
         with pytest.raises(PySparkException, match=told):
             reader.load(view).collect()
 
@@ -144,7 +148,7 @@ def change(warehouse: Warehouse, number: int, signed: MemoryZSet) -> None:
 def lake(tmp_path: Path, spark: "SparkSession") -> Iterator[Warehouse]:
     """A view of each layout, written by several tasks."""
     with Warehouse.open(tmp_path / "lake", spark, compaction=None) as warehouse:
-        rows = [(number % 40, f"n{number % 3}") for number in range(100)]
+        rows = [(number % 40, f"n{number % 3}") for number in range(240)]
         frame = spark.createDataFrame(rows, "id BIGINT, name STRING").repartition(3)
         with warehouse.commit() as commit:
             commit.create("v", COLUMNS, rows=frame, vector={"s": position(0)})
@@ -153,7 +157,7 @@ def lake(tmp_path: Path, spark: "SparkSession") -> Iterator[Warehouse]:
 
 
 @pytest.mark.cluster
-def test_tasks_read_the_files_wherever_they_run(lake: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_read_the_files_wherever_they_run(lake: Warehouse) -> None:
     change(lake, 1, delta((7, "new"), (7, "new"), minus=((0, "n0"), (0, "n0"), (39, "n0"))))
     for view in ("v", "w"):
         assert bag(load(lake, view)) == bag(lake.read(view)) != bag(lake.read(view, 0))
@@ -197,13 +201,16 @@ class Delivered:
         reader = warehouse.spark.readStream.format("viewkeeper").option("warehouse", str(warehouse.path))
         self._stream = reader.options(**options).load(view)
 
-    def run(self) -> int:
-        """The number of batches that it took."""
+    def run(self) -> None:
         writing = self._stream.writeStream.format("parquet").option("path", str(self._folder / "rows"))
         writing = writing.option("checkpointLocation", str(self._folder / "checkpoint"))
-        query = writing.trigger(availableNow=True).start()
-        query.awaitTermination()
-        return len(query.recentProgress)
+        writing.trigger(availableNow=True).start().awaitTermination()
+
+    def batches(self) -> list[int]:
+        """The state that each batch ended with."""
+        offsets = [path for path in (self._folder / "checkpoint" / "offsets").iterdir() if path.name.isdecimal()]
+        told = [path.read_text().splitlines()[2] for path in sorted(offsets, key=lambda path: int(path.name))]
+        return [json.loads(offset)["state"] for offset in told]
 
     def rows(self) -> list[Row]:
         return [tuple(row) for row in self._spark.read.parquet(str(self._folder / "rows")).collect()]
@@ -222,55 +229,117 @@ def test_a_stream_has_first_the_rows_then_the_changes_and_goes_on_after_a_restar
 ) -> None:
     contents = [bag(lake.read("v"))]
     options = {"changes": "true", "maxStatesPerTrigger": 2}
-    assert Delivered(lake, tmp_path / "out", **options).run() == 1
-    for number in range(1, 6):
+    Delivered(lake, tmp_path / "out", **options).run()
+    for number in range(1, 4):
         change(lake, number, delta((number, "new"), (number, "new"), minus=((number, f"n{number % 3}"),)))
         contents.append(bag(lake.read("v")))
     lake.compact()
     stream = Delivered(lake, tmp_path / "out", **options)
-    assert stream.run() == 3, "five states, two at a time"
-    assert [stream.up_to(state) for state in range(6)] == contents
-    before = stream.rows()
     stream.run()
-    assert sorted(stream.rows()) == sorted(before), "what was delivered is not delivered again"
+    assert stream.batches() == [0, 2, 3]
+    assert [stream.up_to(state) for state in range(4)] == contents
 
 
-def test_a_stream_may_begin_later_or_at_the_very_first_state(lake: Warehouse, tmp_path: Path) -> None:
-    for number in (1, 2):
-        change(lake, number, delta((number, "new")))
-    later = Delivered(lake, tmp_path / "later", changes="true", startingState=2)
-    later.run()
-    assert later.rows() == [(2, "new", 1, 2)]
-    first = Delivered(lake, tmp_path / "first", "w", changes="true", startingState=0)
-    first.run()
-    assert [first.up_to(state) for state in range(3)] == [bag(lake.read("w", state)) for state in range(3)]
-    latest = Delivered(lake, tmp_path / "latest", changes="true", startingState="latest")
-    latest.run()
-    change(lake, 3, delta((3, "new")))
-    latest.run()
-    assert latest.rows() == [(3, "new", 1, 3)]
+# --- the readers, as Spark's workers call them; no Spark is needed for that ---
+
+SCHEMA = StructType([StructField("id", LongType()), StructField("name", StringType())])
+SIGNED = StructType([*SCHEMA.fields, StructField("_vk_weight", LongType()), StructField("_vk_state", LongType())])
 
 
-def test_a_stream_without_signs_can_only_grow(lake: Warehouse, tmp_path: Path) -> None:
-    stream = Delivered(lake, tmp_path / "plain")
-    stream.run()
-    change(lake, 1, delta((100, "new"), (100, "new")))
-    stream.run()
-    assert Counter(stream.rows()) == bag(lake.read("v"))
-    change(lake, 2, delta(minus=((100, "new"),)))
-    with pytest.raises(PySparkException, match="state 2 of v deletes or updates a row"):
-        stream.run()
+def no_spark() -> Any:
+    raise AssertionError("Spark is asked for")
 
 
-def test_a_stream_of_a_view_that_was_made_anew_is_refused(lake: Warehouse, tmp_path: Path) -> None:
-    stream = Delivered(lake, tmp_path / "out", changes="true")
-    stream.run()
-    with lake.commit() as commit:
+@pytest.fixture
+def small(place: Path, request: pytest.FixtureRequest) -> Iterator[Warehouse]:
+    """The states 0 to 2: a row, two more, and one of these is deleted."""
+    with Warehouse.open(place / request.node.name, no_spark, compaction=None) as warehouse:
+        with warehouse.commit() as commit:
+            commit.create("v", COLUMNS, rows=delta((1, "a")), vector={"s": position(0)})
+            commit.create("w", COLUMNS, layout="rewritten")
+        change(warehouse, 1, delta((2, "b"), (2, "b")))
+        change(warehouse, 2, delta(minus=((2, "b"),)))
+        yield warehouse
+
+
+def source(warehouse: Warehouse, view: str = "v", **options: Any) -> ViewkeeperDataSource:
+    told = {"warehouse": str(warehouse.path), "path": view, **options}
+    return ViewkeeperDataSource(CaseInsensitiveDict({name: str(value) for name, value in told.items()}))
+
+
+def batches(reader: ViewStreamReader, limit: ReadLimit = READ_ONE) -> Iterator[list[Row]]:
+    """Batch after batch; partitions and reader travel as they do to executors."""
+    start = reader.initialOffset()
+    while (end := reader.latestOffset(start, limit)) != start:
+        parts = pickle.loads(dumps([reader, list(reader.partitions(start, end))]))
+        yield [tuple(row.values()) for part in parts[1] for rows in parts[0].read(part) for row in rows.to_pylist()]
+        start = end
+
+
+def test_a_stream_begins_with_the_rows_of_the_last_state(small: Warehouse) -> None:
+    (rows,) = batches(source(small, changes="true").streamReader(SIGNED))
+    assert sorted(rows) == [(1, "a", 1, 2), (2, "b", 1, 2)]
+
+
+def test_a_stream_may_begin_with_the_changes_of_a_state(small: Warehouse) -> None:
+    later = source(small, changes="true", startingState=2).streamReader(SIGNED)
+    assert list(batches(later)) == [[(2, "b", -1, 2)]]
+    one_by_one = source(small, changes="true", startingState=0, maxStatesPerTrigger=1).streamReader(SIGNED)
+    assert list(batches(one_by_one)) == [[(1, "a", 1, 0)], [(2, "b", 2, 1)], [(2, "b", -1, 2)]]
+    all_at_once = source(small, changes="true", startingState=1, maxStatesPerTrigger=1).streamReader(SIGNED)
+    assert list(batches(all_at_once, ReadAllAvailable())) == [[(2, "b", 2, 1), (2, "b", -1, 2)]]
+    with pytest.raises(StateGone, match="no changes of state 3 of v"):
+        source(small, changes="true", startingState=3).streamReader(SIGNED).initialOffset()
+
+
+def test_a_stream_may_begin_with_what_is_yet_to_come(small: Warehouse) -> None:
+    reader = source(small, "w", changes="true", startingState="latest").streamReader(SIGNED)
+    start = reader.initialOffset()
+    assert reader.latestOffset(start, READ_ONE) == start
+    reader.prepareForTriggerAvailableNow()
+    change(small, 3, delta((3, "c")))
+    assert reader.latestOffset(start, READ_ONE) == start, "it came after the trigger"
+    again = source(small, "w", changes="true", startingState="latest").streamReader(SIGNED)
+    (part,) = again.partitions(start, again.latestOffset(start, READ_ONE))
+    assert [tuple(row.values()) for rows in again.read(part) for row in rows.to_pylist()] == [(3, "c", 1, 3)]
+
+
+def test_a_stream_without_signs_can_only_grow(small: Warehouse) -> None:
+    found = batches(source(small, startingState=0, maxStatesPerTrigger=1).streamReader(SCHEMA))
+    assert [next(found), next(found)] == [[(1, "a")], [(2, "b"), (2, "b")]]
+    with pytest.raises(UsageError, match="state 2 of v deletes or updates a row") as error:
+        next(found)
+    assert "'changes', 'true'" in error.value.hint
+
+
+def test_a_stream_of_a_view_that_was_made_anew_is_refused(small: Warehouse) -> None:
+    reader = source(small, changes="true").streamReader(SIGNED)
+    start = reader.initialOffset()
+    with small.commit() as commit:
         commit.drop("v")
-    with lake.commit() as commit:
-        commit.create("v", COLUMNS, rows=delta((1, "other")), vector={"s": position(1)})
-    with pytest.raises(PySparkException, match="was dropped and created again"):
-        stream.run()
+    with small.commit() as commit:
+        commit.create("v", COLUMNS, rows=delta((1, "other")))
+    with pytest.raises(UsageError, match="was dropped and created again"):
+        reader.latestOffset(start, READ_ONE)
+
+
+def test_changes_whose_beginning_was_vacuumed_are_gone(small: Warehouse) -> None:
+    small.vacuum(0, grace=0)
+    with pytest.raises(StateGone, match="no changes of state 2 of v"):
+        source(small, changes="true", startingState=2).reader(SIGNED).partitions()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"changes": "true"}, "changes need a state to start from"),
+        ({"changes": "true", "startingState": 2, "endingState": 1}, "before startingState 2"),
+        ({"endingState": 1}, "ask for changes"),
+    ],
+)
+def test_loads_that_mean_nothing_are_refused(small: Warehouse, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        source(small, **options).reader(SIGNED if "changes" in options else SCHEMA).partitions()
 
 
 # --- options ---
