@@ -123,7 +123,9 @@ class KnownSources:
                 f"source {name} is at {definition.url}, and cannot be moved to {shown(url)}",
                 "give the source of the new URL a name of its own, and let the views read that",
             )
-        request = Request(name, resolved(name, url, os.environ), self._identity, definition.tables, definition.keys)
+        # Tables that have come since are not captured yet, and say nothing.
+        tables = tuple(relation.removeprefix(f"{name}.") for relation in definition.relations)
+        request = Request(name, resolved(name, url, os.environ), self._identity, tables, definition.keys)
         with closing(self._opened(request)) as source:
             fatal = [finding.what for finding in source.doctor() if finding.fatal]
             if fatal or not definition.relations.keys() <= source.relations.keys():
