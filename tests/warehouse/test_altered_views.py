@@ -280,6 +280,19 @@ def test_a_halted_view_is_mended_by_another_definition(world: World) -> None:
     world.alter("cents", "SELECT id, amount * 100 AS tiny FROM shop.orders")
 
 
+def test_a_halted_lattice_is_made_anew_as_a_whole(world: World) -> None:
+    total = (
+        "SELECT customer, SUM(amount * 1000000000000000000) AS s FROM shop.orders WHERE amount < 6 GROUP BY customer"
+    )
+    per_customer = "SELECT customer, COUNT(*) AS n FROM shop.orders GROUP BY customer"
+    world.create(total=total, per_customer=per_customer)
+    world.write("shop", "INSERT INTO orders VALUES (50, 9, 5), (51, 7, 2)")
+    world.warehouse.catch_up()
+    assert {view.view for view in world.warehouse.status().views if view.halted} == {"total", "per_customer"}
+    done = world.alter("total", total.replace("amount * 1000000000000000000", "amount"))
+    assert (done.kind, done.dependants) == ("reload", ("per_customer",))
+
+
 # --- what readers see ---
 
 

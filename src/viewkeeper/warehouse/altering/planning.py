@@ -21,6 +21,7 @@ from viewkeeper.warehouse.altering.reading import behind_what_they_read, definit
 from viewkeeper.warehouse.altering.refused import refuse_new
 from viewkeeper.warehouse.catalog import Catalog, Definition, families, free_name
 from viewkeeper.warehouse.known_relations import refuse_summaries
+from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.summaries.overview import Overview
 from viewkeeper.warehouse.view_properties import SQL
 
@@ -50,7 +51,7 @@ def plan_alteration(overview: Overview, sql: str, also: Sequence[str] = ()) -> P
     name, catalog = name_in(create.sql), overview.catalog
     refuse_summaries(create.sql, {one: view for one, view in catalog.items() if name not in (one, view.family)})
     present = _present(catalog, name)
-    dependants = dependants_of(catalog, name) if present else ()
+    dependants = _dependants(overview, name, present)
     _refuse_circle(name, create.sql, dependants)
     gone = {name, *dependants}
     relations = {one: relation for one, relation in overview.relations.items() if one not in gone}
@@ -94,6 +95,20 @@ def _present(catalog: Catalog, name: str) -> tuple[Definition, ...]:
             "drop it first, or choose another name",
         )
     return (view,)
+
+
+def _dependants(overview: Overview, name: str, present: Sequence[Definition]) -> tuple[str, ...]:
+    """Those that read a view; of a summary the others of its lattice if that is halted: it is mended as a whole."""
+    if not present:
+        return ()
+    catalog, group = overview.catalog, present[0].group
+    if SUMMARY not in present[0].properties:
+        return dependants_of(catalog, name)
+    lattice = [one for one, view in catalog.items() if view.group == group and not view.hidden]
+    if not overview.halts.keys() & set(lattice):
+        return ()
+    others = sorted(lattice, key=lambda one: catalog[one].created)
+    return tuple(dict.fromkeys(called for one in others if (called := catalog[one].family or one) != name))
 
 
 def _readers(catalog: Catalog, dependants: Sequence[str], also: Sequence[str]) -> dict[str, str]:

@@ -20,6 +20,7 @@ from viewkeeper.summary.defined import defined
 from viewkeeper.warehouse.altering.canonical import Parsed
 from viewkeeper.warehouse.altering.fitting import home_of
 from viewkeeper.warehouse.altering.planning import Plan
+from viewkeeper.warehouse.altering.reading import tables_in
 from viewkeeper.warehouse.altering.supposed import SupposedWriter
 from viewkeeper.warehouse.catalog import Catalog, Definition, families
 from viewkeeper.warehouse.commit import Commit
@@ -42,7 +43,7 @@ def reload_as(keeper: "Keeper", plan: Plan) -> None:
     """Carry out a reload."""
     name = plan.alteration.view
     gone = [table for one in (name, *plan.readers) for table in _tables(keeper.writer.catalog, one)]
-    _prepare(keeper, gone)
+    _prepare(keeper, plan, gone)
     _refresh_joined(keeper, plan.new)
     before = keeper.writer.catalog
     with _supposing(keeper, gone, {name: home_of(plan.present)}) as (world, writer):
@@ -68,8 +69,11 @@ def _tables(catalog: Catalog, name: str) -> tuple[Definition, ...]:
 # --- before ---
 
 
-def _prepare(keeper: "Keeper", gone: list[Definition]) -> None:
+def _prepare(keeper: "Keeper", plan: Plan, gone: list[Definition]) -> None:
     halts, names = Halts(keeper.files.store).all(), {view.name for view in gone}
+    read = {table for sql in (plan.sql, *plan.readers.values()) for table in tables_in(sql)}
+    if stuck := sorted((read & halts.keys()) - names):
+        raise UsageError(f"{stuck[0]}, which {plan.new.name} is to read, is halted", f"reload {stuck[0]} first")
     for source in {one for view in gone if view.name in halts for one in view.properties.get(SOURCES, ())}:
         # What it was halted by may be that the source has changed.
         keeper.sources.refresh(source)
@@ -83,14 +87,8 @@ def _prepare(keeper: "Keeper", gone: list[Definition]) -> None:
 def _settle_lattice(keeper: "Keeper", view: Definition, gone: set[str]) -> None:
     """Others of a lattice stay: what waits for them is no part of what is about to happen."""
     lattice = keeper.summaries.lattices().get(view.group)
-    if lattice is None or not set(lattice.visible) - gone:
-        return
-    if keeper.summaries.is_halted(lattice):
-        raise UsageError(
-            f"{', '.join(sorted(set(lattice.visible) - gone))}, which {view.name} is refreshed with, is halted",
-            f"run 'viewkeeper reload {view.name}' first: it ends the halt of all of them",
-        )
-    keeper.summaries.refresh(lattice)
+    if lattice is not None and set(lattice.visible) - gone:
+        keeper.summaries.refresh(lattice)
 
 
 def _refresh_joined(keeper: "Keeper", new: Parsed) -> None:
