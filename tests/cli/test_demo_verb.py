@@ -3,6 +3,8 @@
 import json
 import shlex
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -176,3 +178,15 @@ def test_a_missing_server_is_named_with_its_package(
     told = refused(monkeypatch, capsys, "--postgres", "--warehouse", tmp_path / "lake")
     assert f"apt-get install {package}" in told
     assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize("folder", ["lake", "my lake", "Ann's lake"])
+def test_the_change_that_is_suggested_can_be_pasted(folder: str, tmp_path: Path) -> None:
+    shop = tmp_path / folder / "databases" / "shop.db"
+    shop.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(shop)) as connection, connection:
+        connection.executescript("CREATE TABLE sales (qty INTEGER); INSERT INTO sales VALUES (4), (5)")
+    (change,) = [one for one in next_commands(tmp_path / folder, 9, servers=False) if one.startswith("python -c ")]
+    subprocess.run(["sh", "-c", change.replace("python", shlex.quote(sys.executable), 1)], check=True)
+    with closing(sqlite3.connect(shop)) as connection:
+        assert connection.execute("SELECT qty FROM sales").fetchall() == [(4,)]

@@ -188,5 +188,7 @@ def next_commands(place: Path, states: int, *, servers: bool) -> list[str]:
         change = (
             f"import sqlite3; c = sqlite3.connect({shop!r}); c.execute('DELETE FROM sales WHERE qty = 5'); c.commit()"
         )
-        commands += [f"python -c {shlex.quote(change)}", f"viewkeeper catch-up -w {warehouse}"]
+        # One kind of quotes inside the other is what people read best, if the path allows it.
+        quoted = shlex.quote(change) if set(shop) & set("\"'$`\\!") else f'"{change}"'
+        commands += [f"python -c {quoted}", f"viewkeeper catch-up -w {warehouse}"]
     return commands
