@@ -35,7 +35,7 @@ from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.altering.alteration import Alteration
 from viewkeeper.warehouse.altering.altering import alter
 from viewkeeper.warehouse.audits import Audit, audited
-from viewkeeper.warehouse.catalog import Definition, find, readable
+from viewkeeper.warehouse.catalog import Definition, find, free_name, readable
 from viewkeeper.warehouse.collected import CollectedRows
 from viewkeeper.warehouse.columns import HIDDEN, RESERVED
 from viewkeeper.warehouse.commit import Commit
@@ -151,6 +151,7 @@ class Keeper:
         refuse_summaries(sql, self.writer.catalog)
         relations = self.relations()
         view = parse_definition(sql, relations)
+        free_name(self.writer.catalog, view.name)
         if isinstance(view, SummaryView | Family):
             return self.summaries.create(view, relations)
         rates = transactions_per_hour(recent(self.files.log)) if is_automatic(view) else {}
