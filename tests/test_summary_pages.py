@@ -17,7 +17,7 @@ from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Function, SummaryView
 from viewkeeper.summary.statements import MAX_PRECISION
-from viewkeeper.warehouse.summaries import contents, creating, decision, round, schedule
+from viewkeeper.warehouse.summaries import contents, creating, decision, refused, round, schedule
 from viewkeeper.warehouse.summaries.mending import SAME
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ def test_what_is_refused_is_refused(call: str) -> None:
 
 
 def test_every_property_of_a_summary_is_on_the_page() -> None:
-    assert set(column("property", 0)) == set(creating.OF_SUMMARIES)
-    assert set(creating.OF_SUMMARIES) < set(PROPERTIES)
+    assert set(column("property", 0)) == set(refused.OF_SUMMARIES)
+    assert set(refused.OF_SUMMARIES) < set(PROPERTIES)
 
 
 def test_limits_are_those_of_the_code() -> None:
