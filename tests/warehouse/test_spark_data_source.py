@@ -177,17 +177,13 @@ def test_a_load_reads_one_commit_whatever_happens_after_it(lake: Warehouse) -> N
         frame.select("id").collect()
 
 
-def test_the_columns_of_a_schema_are_read_alone(lake: Warehouse) -> None:
+def test_it_may_be_registered_too_and_the_columns_of_a_schema_are_read_alone(lake: Warehouse) -> None:
+    lake.spark.dataSource.register(ViewkeeperDataSource)
     reader = lake.spark.read.format("viewkeeper").option("warehouse", str(lake.path))
     narrow = reader.schema("name STRING").load("w")
     assert bag(narrow) == bag(lake.read("w").select("name"))
     with pytest.raises(PySparkException, match="asks for id as string, and w has no such column"):
         reader.schema("id STRING").load("w").collect()
-
-
-def test_it_may_be_registered_too(lake: Warehouse) -> None:
-    lake.spark.dataSource.register(ViewkeeperDataSource)
-    assert load(lake, "w", changes="true", startingState=0).count() == lake.read("w", weights=True).count()
 
 
 # --- streams ---
