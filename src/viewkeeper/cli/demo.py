@@ -160,9 +160,10 @@ def _compared(demonstration: "Demonstration", words: "Words", kept: "KeptFresh")
     from viewkeeper.demo.views import VIEWS
 
     warehouse = demonstration.warehouse
+    halted = {name for one in warehouse.status().views if one.halted for name in (one.view, one.family)}
     # First, for Spark has warmed up behind it.
     with words.meanwhile("comparing all views with their databases ..."):
-        audits = warehouse.audits(*(name for name in VIEWS if name not in kept.report.halted))
+        audits = warehouse.audits(*(name for name in VIEWS if name not in halted))
     with words.meanwhile("computing all views from nothing with Spark ..."):
         recomputed = recompute(warehouse.spark, demonstration.urls)
     return demonstration.outcome(kept, recomputed, {audit.view: audit for audit in audits})
