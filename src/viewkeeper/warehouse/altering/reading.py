@@ -1,6 +1,7 @@
 """Who reads whom, by the text of the definitions: known also of a view that its sources no longer allow."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -30,11 +31,12 @@ def sql_of(catalog: Catalog, name: str) -> str:
     return sql
 
 
-def tables_in(sql: str) -> set[str]:
+@lru_cache(maxsize=1024)  # each alteration asks it of every view
+def tables_in(sql: str) -> frozenset[str]:
     """The views that a definition names."""
     with not_too_deep():
         tables = read_definition(sql, None).query.find_all(exp.Table)
-        return {table.name.lower() for table in tables if not table.db}
+        return frozenset(table.name.lower() for table in tables if not table.db)
 
 
 def dependants_of(catalog: Catalog, view: str) -> tuple[str, ...]:

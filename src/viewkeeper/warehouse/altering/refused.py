@@ -7,7 +7,7 @@ from viewkeeper.warehouse.altering.canonical import Parsed
 from viewkeeper.warehouse.catalog import Catalog
 from viewkeeper.warehouse.kept_views import KeptViews
 from viewkeeper.warehouse.self_maintained.automatic import REMOTE
-from viewkeeper.warehouse.self_maintained.choosing import storage_for
+from viewkeeper.warehouse.self_maintained.choosing import is_automatic, storage_for
 from viewkeeper.warehouse.self_maintained.creating import supposed
 from viewkeeper.warehouse.summaries.lattice import lattice_name
 from viewkeeper.warehouse.summaries.overview import Overview
@@ -20,7 +20,9 @@ def refuse_new(overview: Overview, staying: Catalog, new: Parsed) -> None:
     if isinstance(new, SummaryView | Family):
         _refuse_summary(overview, staying, new)
         return
-    decision = storage_for(new, overview.sources.definitions(), overview.rates)
+    # How often sources change, which takes a look at the log, is of interest only where the choice is viewkeeper's.
+    rates = overview.rates if is_automatic(new) else {}
+    decision = storage_for(new, overview.sources.definitions(), rates)
     if decision.storage != REMOTE:
         supposed(new, decision)
     else:
