@@ -398,8 +398,7 @@ class Warehouse:
         return self._latest().read(view, state, weights=weights)
 
     def arrow(self, view: str, state: int | None = None) -> "pa.Table":
-        """The rows of a view in Arrow, read in this process; no Spark is started, unless the view shows what Spark alone
-        evaluates."""
+        """The rows of a view in Arrow, read in this process: without Spark, unless Spark alone evaluates what it shows."""
         return self._latest().arrow(view, state)
 
     def pandas(self, view: str, state: int | None = None) -> "pd.DataFrame":

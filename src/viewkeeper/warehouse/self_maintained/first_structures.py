@@ -1,8 +1,8 @@
 """The first content of all structures of a view: as if all rows of its relations had just come.
 
-    few rows                        in memory
-    up to a few millions            in Arrow, on the driver, which computes what several structures share once
-    more, or what only Spark can    in Spark, which is given a plan for each structure
+few rows                        in memory
+up to a few millions            in Arrow, on the driver, which computes what several structures share once
+more, or what only Spark can    in Spark, which is given a plan for each structure
 """
 
 from collections.abc import Mapping
