@@ -1,20 +1,24 @@
 """The rows of a relation on their way from a source to a computation: in memory if they are few, else staged for Spark.
 
-A bulk that would pass through the driver row by row is written as Parquet and read by Spark instead.
+A bulk that would pass through the driver row by row is written as Parquet and read by Spark instead. What a source has
+as columns stays columns.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.adaptive import MOST_ROWS, AdaptiveZSet, Engines
 from viewkeeper.algebra.zset import Row
 from viewkeeper.clock import unique_id
 from viewkeeper.errors import SourceError
+from viewkeeper.sources.columnar import ColumnarRows
 from viewkeeper.sql.relation import Relation
 from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
 from viewkeeper.warehouse.store import LocalStore, explained
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
 AT_ONCE = 50_000
@@ -37,14 +41,24 @@ class CollectedRows:
         self._engines = engines
         self._store = store
         self._name = f"{folder}/{unique_id()}.parquet"
-        self._rows: list[Row] = []
-        self._weights: list[int] = []
+        self._waiting: list[tuple[Sequence[Row], list[int]]] = []
+        """rows, and their weights"""
+        self._count = 0
+        """how many of these there are"""
         self._writer: pq.ParquetWriter | None = None
 
     def add(self, rows: Sequence[Row], weight: int = 1) -> None:
-        self._rows.extend(rows)
-        self._weights.extend([weight] * len(rows))
-        if len(self._rows) >= (MOST_ROWS if self._writer is None else AT_ONCE):
+        weights = [weight] * len(rows)
+        if isinstance(rows, ColumnarRows):
+            self._waiting.append((rows, weights))
+        elif self._waiting and isinstance(before := self._waiting[-1][0], list):
+            # Corrections come one by one.
+            before.extend(rows)
+            self._waiting[-1][1].extend(weights)
+        else:
+            self._waiting.append((list(rows), weights))
+        self._count += len(rows)
+        if self._count >= (MOST_ROWS if self._writer is None else AT_ONCE):
             self._write()
         self._come(len(rows))
 
@@ -52,7 +66,8 @@ class CollectedRows:
         """What was collected, as a Z-set."""
         columns = self._relation.columns
         if self._writer is None:
-            return self._engines.zset(columns, zip(self._rows, self._weights, strict=True))
+            pairs = (zip(rows, weights, strict=True) for rows, weights in self._waiting)
+            return self._engines.zset(columns, chain.from_iterable(pairs))
         self._write()
         self._writer.close()
         return self._engines.of_file(self._store.path(self._name), self._store.spark_pattern(self._name))
@@ -62,18 +77,32 @@ class CollectedRows:
         import pyarrow.parquet as pq
 
         pairs = tuple(zip(self._relation.columns, self._relation.types, strict=True))
-        schema = arrow_schema(pairs, signed=False).append(pa.field(WEIGHT, pa.int64(), nullable=False))
+        schema = arrow_schema(pairs, signed=False)
         path = self._store.path(self._name)
         try:
-            values: list[Any] = list(zip(*self._rows, strict=True)) if self._rows else [()] * len(pairs)
-            arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=False)]
-            batch = pa.record_batch([*arrays, pa.array(self._weights, pa.int64())], schema=schema)
+            table = pa.Table.from_batches([_batch(rows, schema) for rows, _ in self._waiting], schema)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise SourceError(f"a row of {self._relation.name} does not fit its types: {error}") from error
+        weights = pa.chunked_array([pa.array(weights, pa.int64()) for _, weights in self._waiting], pa.int64())
+        table = table.append_column(pa.field(WEIGHT, pa.int64(), nullable=False), weights)
         with explained(path):
             if self._writer is None:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                self._writer = pq.ParquetWriter(path, schema)
-            self._writer.write_batch(batch)
-        self._rows.clear()
-        self._weights.clear()
+                self._writer = pq.ParquetWriter(path, table.schema)
+            self._writer.write_table(table)
+        self._waiting.clear()
+        self._count = 0
+
+
+def _batch(rows: Sequence[Row], schema: "pa.Schema") -> "pa.RecordBatch":
+    import pyarrow as pa
+
+    from viewkeeper.summary.grouping import one_nan
+
+    if isinstance(rows, ColumnarRows):
+        held = zip(rows.batch.columns, schema, strict=True)
+        return pa.record_batch([one_nan(column.cast(field.type)) for column, field in held], schema=schema)
+    values: list[Any] = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    return pa.record_batch(
+        [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)], schema=schema
+    )

@@ -21,6 +21,7 @@ from pyarrow.fs import LocalFileSystem
 
 from viewkeeper.algebra.zset import Row
 from viewkeeper.errors import SourceUnavailable
+from viewkeeper.sources.columnar import ColumnarRows
 from viewkeeper.sources.lake.column_types import Misfit, arrow_type, conform, python_values
 from viewkeeper.sql.relation import Relation
 
@@ -86,10 +87,10 @@ class Content:
                 if batch.num_rows:
                     yield batch.select(list(columns))
 
-    def rows(self, columns: Sequence[str], among: Mapping[str, pa.Array] | None = None) -> Iterator[list[Row]]:
+    def rows(self, columns: Sequence[str], among: Mapping[str, pa.Array] | None = None) -> Iterator[Sequence[Row]]:
         """The same as rows of Python values."""
         for batch in self.batches(columns, among):
-            yield list(zip(*(python_values(batch[column]) for column in columns), strict=True))
+            yield ColumnarRows(batch, python_values)
 
     def _scan(self, file: DataFile, needed: list[str], among: Mapping[str, pa.Array]) -> Iterator[pa.Table]:
         with file_errors(file.path):
