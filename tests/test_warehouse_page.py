@@ -49,13 +49,6 @@ def test_the_examples_run(spark: "SparkSession", tmp_path: Path, monkeypatch: py
     assert "sh" in languages
 
 
-def test_the_commands_of_the_readme_run(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    readme = (PAGE.parent.parent / "README.md").read_text(encoding="utf-8")
-    (block,) = (block["code"] for block in BLOCK.finditer(readme) if "demo --warehouse" in block["code"])
-    run_commands(block)
-
-
 def documented(heading: str) -> set[str]:
     """The fields in the table with this heading."""
     rows = TEXT.split(f"| {heading} | meaning |\n", 1)[1].split("\n\n", 1)[0]

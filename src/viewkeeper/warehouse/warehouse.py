@@ -398,7 +398,7 @@ class Warehouse:
         return self._latest().read(view, state, weights=weights)
 
     def arrow(self, view: str, state: int | None = None) -> "pa.Table":
-        """The rows of a view in Arrow, read in this process: without Spark, unless Spark alone evaluates what it shows."""
+        """The rows of a view in Arrow, read in this process: without Spark, unless it alone evaluates what is shown."""
         return self._latest().arrow(view, state)
 
     def pandas(self, view: str, state: int | None = None) -> "pd.DataFrame":
