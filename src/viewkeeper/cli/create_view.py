@@ -58,7 +58,8 @@ def create_view(sql: str | None, path: str, file: str | None, replace: bool, as_
         told = {what: getattr(first, what) for what in ("group", "algorithm", "consistency", "state")}
         members = {"tables": [view.view for view in made]} if first.family else {}
         storage = {"storage": chosen.storage, "storage_reasons": chosen.storage_reasons} if chosen is not None else {}
-        what = {"done": done.kind, "reasons": done.reasons, "dependants": done.dependants}
+        plain = done.kind == "create" and not done.reasons
+        what = {} if plain else {"done": done.kind, "reasons": done.reasons, "dependants": done.dependants}
         click.echo(json.dumps({"view": name, **told, "rows": rows, **members, **storage, **what}))
         return
     from viewkeeper.cli.tables import counted
