@@ -4,7 +4,7 @@
     business        what happens then: a sequence of transactions for each database, a function of the seed
     databases       SQLite, PostgreSQL and MariaDB as somebody's databases: made, filled, written to, read
     writing         the process that commits those transactions, spread over some seconds; `writers` starts and stops it
-    servers         a private PostgreSQL and MariaDB
+    servers         a private PostgreSQL and MariaDB, each under a `guard`, a process that ends it with the demo
     views           what is kept fresh
     demonstration   all of it, step by step
     freshness       how long a commit of a database took to be in the views

@@ -3,7 +3,6 @@
     postgres    PostgreSQL with logical replication, for the shop
     mariadb     MariaDB with a binary log, for the customers
     private     what they have in common: a folder, sockets in it, an owner that is not root
-    guard       a process that ends a server when the demo ends, in whatever way
 
 They are reached through sockets in a folder that is theirs, open no port, ask for no password, and are stopped and
 removed with all their data at the end.

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from viewkeeper.clock import monotonic
-from viewkeeper.demo.servers.guard import Server
+from viewkeeper.demo.guard import Server
 from viewkeeper.errors import SourceUnavailable, SourceUnfit
 
 PATIENCE = 120.0
@@ -96,7 +96,7 @@ class Guarded:
         log = folder / "server.log"
         # In a session of its own: Ctrl-C is for the one who shows the demo.
         self._guard = subprocess.Popen(
-            [sys.executable, "-m", "viewkeeper.demo.servers.guard"],
+            [sys.executable, "-m", "viewkeeper.demo.guard"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -1,4 +1,4 @@
-"""Keeps a server for as long as the one who wants it lives: python -m viewkeeper.demo.servers.guard
+"""Keeps a server for as long as the one who wants it lives: python -m viewkeeper.demo.guard
 
     in     one line, what to start, as JSON (`Server`); the end of the input ends the server
     out    the last words of a server that ended by itself
