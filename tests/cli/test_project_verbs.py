@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
+from postgres_server import PostgresServer
 
 from viewkeeper import Project, Warehouse
 from viewkeeper.cli.main import main, viewkeeper
@@ -261,3 +262,47 @@ def test_credentials_stay_in_the_environment(
     assert "s3cr3t" not in shown
     stored = [path for path in (example / "warehouse").rglob("*.json") if "s3cr3t" in path.read_text(encoding="utf-8")]
     assert stored == []
+
+
+def test_a_password_of_postgresql_is_never_stored(
+    tmp_path: Path, postgres_server: PostgresServer, fails: Fails, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "s3cr3t/@:"
+    monkeypatch.delenv("VIEWKEEPER_WAREHOUSE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with postgres_server.database("project"):
+        with postgres_server.connect("project") as admin:
+            admin.execute("DROP ROLE IF EXISTS with_password")
+            admin.execute(f"CREATE ROLE with_password LOGIN SUPERUSER PASSWORD '{secret}'")
+            admin.execute("CREATE TABLE orders (id INT PRIMARY KEY, amount INT)")
+            admin.execute("INSERT INTO orders VALUES (1, 10), (2, 20)")
+        url = postgres_server.url("project", "with_password", "${PG_PASSWORD}")
+        Path("viewkeeper.yml").write_text(
+            f"sources:\n  one: {{url: '{url}', install: true}}\n  two: {{url: '${{PG_URL}}', install: true}}\n"
+        )
+        Path("views").mkdir()
+        Path("views/both.sql").write_text(
+            "CREATE MATERIALIZED VIEW both_sides AS SELECT a.id FROM one.orders a JOIN two.orders b ON a.id = b.id"
+        )
+        monkeypatch.setenv("PG_PASSWORD", "wr0ng-one")
+        monkeypatch.setenv("PG_URL", postgres_server.url("project"))
+        said = fails("apply")
+        assert said.startswith("error: viewkeeper.yml:2: ")
+        assert "wr0ng-one" not in said
+        monkeypatch.setenv("PG_PASSWORD", secret)
+        shown = output("plan") + output("apply") + output("sources") + output("status", "--json")
+        assert "view both_sides: created, 2 rows" in shown
+        with postgres_server.connect("project") as admin:
+            admin.execute("INSERT INTO orders VALUES (3, 30)")
+        output("catch-up")
+        output("audit", "both_sides")
+        assert output("plan", "--check").startswith("nothing changes")
+        assert "s3cr3t" not in shown
+        stored = [path for path in (tmp_path / "warehouse").rglob("*") if path.is_file()]
+        assert [path for path in stored if b"s3cr3t" in path.read_bytes()] == []
+        kinds = {source["source"]: source["kind"] for source in told("status")["sources"]}
+        assert kinds == {"one": "postgres", "two": "postgres"}
+        # The slots go with their source.
+        output("drop-view", "both_sides")
+        output("remove-source", "one")
+        output("remove-source", "two")
