@@ -1,7 +1,7 @@
 """What changed between two states of a view: its signed rows, state by state.
 
-    changes(since, until) = Σ Δ_s,  since < s <= until
-    V(until) = V(since) + changes(since, until)
+changes(since, until) = Σ Δ_s,  since < s <= until
+V(until) = V(since) + changes(since, until)
 """
 
 from collections.abc import Sequence
