@@ -15,7 +15,7 @@ from viewkeeper.clock import seeded
 from viewkeeper.warehouse.summaries.round import Rounds
 from viewkeeper.warehouse.warehouse import Warehouse
 
-REFRESHES = 50
+REFRESHES = 30
 KNOWN = stores((1, "Bern"), (2, "Bern"), (3, "Chur"))
 FIRST = sales((1, "pen", 3), (2, "ink", 5), (3, "pen", 2))
 

@@ -40,7 +40,7 @@ def test_mysql_has_statistics(mariadb: MariaDb) -> None:
     with mariadb.root() as root:
         root.execute("CREATE OR REPLACE DATABASE estimates")
         root.execute("CREATE TABLE estimates.t (id INT PRIMARY KEY)")
-        root.execute("INSERT INTO estimates.t SELECT seq FROM seq_1_to_500")
+        root.execute("INSERT INTO estimates.t SELECT seq FROM estimates.seq_1_to_500")
         root.execute("ANALYZE TABLE estimates.t")
         with closing(MySqlSource(Request("s", mariadb.url("estimates"), "estimates"))) as source:
             told = source.estimated_rows("s.t")
