@@ -19,9 +19,9 @@ SMALL_FAN_OUT = 1.2
 """Rows of the view for each row of its largest relation, up to which whole joined rows take little more room."""
 WIDE = 4.0
 """A row is wide that takes this many times the room of its ids and the columns that are compared."""
-EXCLUDED: Final[frozenset[str]] = frozenset()
-"""Storages that `auto` never chooses: those that benchmarks/refreshment.py shows to be less than 5 times as fast as
-recomputing. It has not been run at its sizes yet, so nothing is known against any of them."""
+EXCLUDED: Final = frozenset({"outerjoin"})
+"""Storages that `auto` never chooses for an inner join: benchmarks/refreshment.py shows them to be less than 5 times as
+fast as recomputing."""
 
 
 @dataclass(frozen=True)
