@@ -39,10 +39,6 @@ class Engines:
         """From rows on the driver."""
         return AdaptiveZSet(self, MemoryZSet(columns, weights))
 
-    def session(self) -> "SparkSession":
-        """The Spark session, started if it was not."""
-        return self._spark()
-
     def of_frame(self, frame: "DataFrame") -> "AdaptiveZSet":
         """The rows of a DataFrame: each as often as its `_vk_weight` says, or once if it has no such column."""
         from viewkeeper.algebra.spark import SparkZSet
