@@ -70,6 +70,14 @@ def slot_begins(connection: Connection, publication: str) -> int:
     return parse_lsn(begins) if begins else 0
 
 
+def confirmed_place(connection: Connection, slot: str) -> int:
+    """The place behind which the slot goes on: everything before it was said to be stored."""
+    row = connection.execute(
+        "SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = %s", (slot,)
+    ).fetchone()
+    return parse_lsn(row[0]) if row is not None and row[0] else 0
+
+
 def stale_tables(connection: Connection, tables: Tables, publication: str) -> dict[int, str]:
     """The tables that were altered since they were installed, and how."""
     noted = (read_memo(connection, publication) or {"tables": {}})["tables"]

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from viewkeeper.clock import monotonic
+from viewkeeper.errors import PositionLost
 from viewkeeper.messages import Position, Transaction
 from viewkeeper.sources.base import Batch, Disruption
 from viewkeeper.sources.postgres.assembly import Assembler
 from viewkeeper.sources.postgres.bell import Bell
 from viewkeeper.sources.postgres.catalog import Table, Tables
 from viewkeeper.sources.postgres.connections import Connections
+from viewkeeper.sources.postgres.installing import confirmed_place
 from viewkeeper.sources.postgres.replication_link import ReplicationLink
 from viewkeeper.sources.postgres.snapshots import Retained, Streamed, position_of
 from viewkeeper.sources.postgres.watch import alterations, look, nudge
@@ -78,6 +80,7 @@ class Stream:
         looked = told = monotonic()
         link = ReplicationLink(self._connections, self._source, self._slot)
         try:
+            self._refuse_gap(after)
             while not stop.is_set():
                 awaited = self._wishes.reach > upto or not begun
                 if awaited:
@@ -98,6 +101,21 @@ class Stream:
             self._confirm(link, upto)
         finally:
             link.close()
+
+    def _refuse_gap(self, after: int) -> None:
+        """PositionLost if the slot goes on behind a later place than `after`.
+
+        A place is confirmed once it is stored, so the warehouse that did it is never before it. Only whoever follows
+        the slot moves it: it is looked at when it is ours.
+        """
+        with self._connections.plain() as connection:
+            confirmed = confirmed_place(connection, self._slot)
+        if after and confirmed > after:
+            raise PositionLost(
+                f"{self._source} has let go of the changes from {position_of(after)} to {position_of(confirmed)}: the "
+                "warehouse was put back from an older copy, or another copy of it has followed the same slot",
+                "reload the views over this source and audit them; let one copy of a warehouse alone do the work",
+            )
 
     def _received(self, link: ReplicationLink, pause: float, after: int) -> tuple[int, list[Transaction | Disruption]]:
         """What has come, and the place up to which that is everything. What lies before `after` was told before."""
