@@ -39,7 +39,10 @@ class Mediator:
         make_zset: MakeZSet,
         store: Store,
         recorder: Recorder | None = None,
+        *,
+        others_need: bool = False,
     ) -> None:
+        """`others_need`: there are groups beside these that need the sources, so that nothing may be forgotten yet."""
         self.feeds = {
             name: Feed(source, min((plan.vector[name] for plan in plans if name in plan.sources), default=None))
             for name, source in sources.items()
@@ -48,6 +51,7 @@ class Mediator:
         self._make_zset = make_zset
         self._store = store
         self._recorder = recorder
+        self._others_need = others_need
         self._ending = False
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -183,6 +187,8 @@ class Mediator:
 
     def _acknowledge(self) -> None:
         self._last_acknowledgement = monotonic()
+        if self._others_need:
+            return
         for name, feed in self.feeds.items():
             needed = [behind for group in self.groups if (behind := group.needs_behind(name)) is not None]
             position = min(needed, default=feed.upto)

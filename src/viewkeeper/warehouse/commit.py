@@ -258,6 +258,9 @@ class Commit:
                 f"group {group} is at {new.vector}, and the rows of a new view are at {dict(vector)}",
                 "bring the group to that vector first, with a state in the same commit",
             )
+        if not new.steps and group in self._last.groups and new.last > self._last.groups[group].last:
+            # Numbers are skipped: the view begins with a state of its own.
+            self.state(group, {})
         return new.last
 
     def _open_group(self, group: str) -> _NewStates:
@@ -266,7 +269,8 @@ class Commit:
                 known = ", ".join(sorted(self._last.groups)) or "none yet"
                 raise UnknownView(f"the warehouse has no group {group!r}", f"it has: {known}")
             there = self._last.groups[group]
-            self._groups[group] = _NewStates(there.vector, dict(there.vector), there.last, there.resume)
+            last = self._writer.goes_on_from(there)
+            self._groups[group] = _NewStates(there.vector, dict(there.vector), last, there.resume)
         return self._groups[group]
 
     # --- making it true ---

@@ -112,7 +112,10 @@ class CommitLog:
         self._known = record.commit
 
     def find_state(self, group: str, state: int, *, since: int, newest: int) -> Record:
-        """The first record that holds a state, among those from `since` to `newest`; StateGone if vacuum removed it."""
+        """The first record that holds a state, among those from `since` to `newest`; StateGone if vacuum removed it.
+
+        A number that the group has skipped is held by the record that skipped it: what that adds comes later.
+        """
         numbers = [number for number in self.numbers() if since <= number <= newest]
         low, high = 0, len(numbers) - 1
         while low < high:
@@ -121,7 +124,10 @@ class CommitLog:
             low, high = (middle + 1, high) if there is None or there.last < state else (low, middle)
         record = self.retained(numbers[low])
         there = record.groups.get(group)
-        if there is None or not min(there.first, there.last) <= state <= there.last:
+        if there is None or state > there.last:
+            raise state_gone(group, state)
+        skipped = low > 0 and group in self.retained(numbers[low - 1]).groups
+        if state < min(there.first, there.last) and not skipped:
             raise state_gone(group, state)
         return record
 

@@ -58,6 +58,7 @@ from viewkeeper.warehouse.stored_states import StoredStates
 from viewkeeper.warehouse.summaries.keeping import Summaries
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.mending import compare, reload
+from viewkeeper.warehouse.told_readers import readers_alone, with_readers
 from viewkeeper.warehouse.view_properties import ALGORITHM, HIERARCHY, KEY, LEVEL, SOURCES, SQL, VIEWS
 from viewkeeper.warehouse.writer import Writer
 
@@ -348,9 +349,11 @@ class Keeper:
             with self._mediating(plans, recording) as mediator:
                 yield mediator
 
-    def _mediating(self, plans: list[GroupPlan], recorder: Recorder | None = None) -> Mediator:
+    def _mediating(
+        self, plans: list[GroupPlan], recorder: Recorder | None = None, *, others_need: bool = False
+    ) -> Mediator:
         sources = {name: self.sources.source(name) for plan in plans for how in plan.views for name in how.view.sources}
-        return Mediator(sources, plans, self.engines.zset, self._store, recorder)
+        return Mediator(sources, plans, self.engines.zset, self._store, recorder, others_need=others_need)
 
     def relations_at(self, plan: GroupPlan) -> dict[str, Any]:
         """The relations of a group at its vector."""
@@ -449,10 +452,16 @@ class Keeper:
             vector = self._vector_of_others(name, view.group)
             with self._content(view.how, vector) as (rows, at):
                 stored = tuple((column.name, column.expression.type) for column in view.how.stored.output)
+                shown, before = view.how.view.columns, self._store.read(name)
+                as_before = {column for column in stored if column[0] in shown} <= set(definition.columns)
                 with self.new_commit() as commit:
                     if stored == definition.columns:
-                        commit.state(view.group, at, {name: rows - self._store.read(name)})
+                        commit.states(view.group, [(at, with_readers(self, view.group, name, rows - before))])
                     else:
+                        if as_before:
+                            different = rows.keep(shown) - before.keep(shown)
+                            told = with_readers(self, view.group, name, different)
+                            commit.states(view.group, [(at, readers_alone(told, name))], passed_on=[told])
                         commit.drop(name)
                         reasons = definition.properties.get(REASONS, ())
                         self._create(commit, view.how, view.group, rows, at, reasons)
@@ -467,7 +476,7 @@ class Keeper:
             if (views := tuple(how for how in plan.views if how.view.name != name))
         ]
         if others:
-            with self._mediating(others) as mediator:
+            with self._mediating(others, others_need=True) as mediator:
                 mediator.catch_up()
 
     def _vector_of_others(self, name: str, group: str) -> dict[str, Position]:

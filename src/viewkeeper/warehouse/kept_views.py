@@ -47,8 +47,8 @@ class KeptViews:
     unfit: Callable[[Definition, str], None] = lambda view, reason: None
     """told of a view that its sources no longer allow"""
     homes: Mapping[str, str | None] = field(default_factory=dict)
-    """the groups of views that are made anew: each stays in its own, if it can, and joins no other by itself, whose
-    states may have smaller numbers; None if it was a summary, whose group is no place for others"""
+    """the groups of views that are made anew: each stays in its own, if it can, and joins no other by itself, which
+    would skip numbers for its states; None if it was a summary, whose group is no place for others"""
 
     @property
     def catalog(self) -> Catalog:

@@ -15,7 +15,7 @@ from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.commit_log import COMMITS, HOME, CommitLog, overtaken
 from viewkeeper.warehouse.delta_table import OpenTables
 from viewkeeper.warehouse.parquet_files import STAGING
-from viewkeeper.warehouse.record import Record, TableState
+from viewkeeper.warehouse.record import GroupState, Record, TableState
 from viewkeeper.warehouse.recovery import recover
 from viewkeeper.warehouse.staged import StagedTable
 from viewkeeper.warehouse.store import LocalStore
@@ -118,6 +118,10 @@ class Writer:
         with self.committing() as number:
             self._last = commit.stage(number).publish(self)
             return self._last
+
+    def goes_on_from(self, there: GroupState) -> int:
+        """The number behind which the next state of a group is."""
+        return there.last
 
     def first_state(self, group: str) -> int:
         """The number of the first state of a group that is new."""

@@ -19,7 +19,7 @@ from viewkeeper.warehouse.altering.reloading import reload_as
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic, storage_for
 from viewkeeper.warehouse.self_maintained.creating import properties_of, reached_level
-from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, kept_view
+from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, as_stored, kept_view
 from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.summaries.overview import Overview
@@ -73,11 +73,13 @@ def _reasons_of(keeper: "Keeper", before: tuple[str, ...], new: View | OuterJoin
 
 def _alter_self_maintained(keeper: "Keeper", commit: Commit, plan: Plan, new: View | OuterJoinView) -> None:
     [present] = plan.present
-    before = kept_view(present, keeper.relations())
+    relations = as_stored(present, keeper.relations())
+    before, view = kept_view(present, relations), parse_definition(new.sql, relations, name=new.name)
+    assert isinstance(view, View | OuterJoinView)
     kept = replace(
         before,
-        view=new,
-        storage=storage_of(new, before.storage_name),
+        view=view,
+        storage=storage_of(view, before.storage_name),
         level=reached_level(new),
         reasons=before.reasons if is_automatic(new) else (),
     )

@@ -60,10 +60,14 @@ class SupposedWriter(Writer):
         )
         return self._last
 
+    def goes_on_from(self, there: GroupState) -> int:
+        """States have later numbers than any that a view of this name had: whoever has seen those can tell. So a group
+        that a view moves to may skip some; at such a number nothing has changed yet."""
+        return max(there.last, self._floor - 1)
+
     def first_state(self, group: str) -> int:
-        """States have later numbers than any that a view of this name had."""
         there = self._real.last.groups.get(group)
-        return self._floor if there is None else there.last + 1
+        return self._floor if there is None else self.goes_on_from(there) + 1
 
     @contextmanager
     def staging(self) -> Iterator[str]:

@@ -8,10 +8,11 @@ All are in one group, so a refresh is a state of the group like any other.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from viewkeeper.errors import DefinitionError
 from viewkeeper.levels import Level
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse import parse_view
@@ -90,11 +91,42 @@ class KeptView:
             "storage": self.storage_name,
             "level": str(self.level),
             "tables": list(self.all_tables),
+            "keys": {name: one.key and list(one.key) for name, one in self.view.relations.items()},
         }
 
 
 def kept_view(definition: Definition, relations: Mapping[str, Relation]) -> KeptView:
     """The view that a definition stands for; DefinitionError if a source has lost what it needs."""
+    return kept_anew(definition, as_stored(definition, relations))
+
+
+def as_stored(definition: Definition, relations: Mapping[str, Relation]) -> dict[str, Relation]:
+    """Relations with the keys that the rows of a view were stored by: those stay what they are until it is reloaded.
+
+    Where rows have numbers, for want of a key, a key that is declared later changes nothing. Where they are found by a
+    key, it must still be one.
+    """
+    found = dict(relations)
+    for name, key in definition.properties[SELF_MAINTAINED].get("keys", {}).items():
+        if name not in found:
+            continue
+        if key is not None and found[name].key != tuple(key):
+            raise DefinitionError(
+                f"{definition.name} finds the rows of {name} by {', '.join(key)}, which is not its key any more",
+                f"reload {definition.name}",
+            )
+        found[name] = replace(found[name], key=None if key is None else tuple(key))
+    return found
+
+
+def same_ids(definition: Definition, kept: KeptView) -> bool:
+    """Whether the rows of a view would get the ids that they are stored with."""
+    keys = definition.properties[SELF_MAINTAINED].get("keys")
+    return keys is None or keys == kept.as_json()["keys"]
+
+
+def kept_anew(definition: Definition, relations: Mapping[str, Relation]) -> KeptView:
+    """The view as it would be stored now."""
     told = definition.properties[SELF_MAINTAINED]
     view = parse_definition(told["sql"], relations)
     assert isinstance(view, View | OuterJoinView)

@@ -10,7 +10,8 @@ from viewkeeper.warehouse.audits import Audit, audited
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.self_maintained.creating import create_all
 from viewkeeper.warehouse.self_maintained.following import NUMBERS
-from viewkeeper.warehouse.self_maintained.kept_view import KeptView, kept_view
+from viewkeeper.warehouse.self_maintained.kept_view import KeptView, kept_anew, same_ids
+from viewkeeper.warehouse.told_readers import readers_alone, with_readers
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews
@@ -37,10 +38,13 @@ def _same(views: "SelfMaintainedViews", kept: KeptView, table: str, expected: An
 
 
 def reload(views: "SelfMaintainedViews", definition: Definition) -> None:
-    """Make a view anew: what it shows until then stays, and what is different becomes a new state."""
+    """Make a view anew: what it shows until then stays, and what is different becomes a new state.
+
+    If its rows get other ids than they have, since a key was declared meanwhile, its tables are others as well.
+    """
     keeper = views.keeper
     relations = keeper.relations()
-    kept = kept_view(definition, relations)
+    kept = kept_anew(definition, relations)
     last = keeper.writer.last.groups[kept.group]
     same = {table: kept.columns_of(structure) for table, structure in kept.tables.items()}
     catalog = keeper.writer.catalog
@@ -48,16 +52,18 @@ def reload(views: "SelfMaintainedViews", definition: Definition) -> None:
     alone = all(one.group != kept.group for name, one in views.views().items() if name != kept.name)
     with views.contents(kept, relations, fresh=alone) as (contents, at), keeper.new_commit() as commit:
         structures, view = views.computed(kept, contents, first_number=(last.last + 1) * NUMBERS)
-        if all(catalog[table].columns == columns for table, columns in same.items()):
-            changes = {
-                table: structures[structure.name] - keeper.stored(table) for table, structure in kept.tables.items()
-            }
-            # Those that follow the view are told what it shows from now on.
-            passed_on = {kept.name: [view - keeper.stored(kept.name)]}
-            commit.states(kept.group, [(at, {table: [one] for table, one in changes.items()})], passed_on=[passed_on])
+        # Those that follow the view are told what it shows from now on.
+        told = {}
+        if definition.columns == tuple((column.name, column.expression.type) for column in kept.view.output):
+            told = with_readers(keeper, kept.group, kept.name, view - keeper.stored(kept.name))
+        changes = readers_alone(told, kept.name)
+        if same_ids(definition, kept) and all(catalog[table].columns == columns for table, columns in same.items()):
+            for table, structure in kept.tables.items():
+                changes[table] = (structures[structure.name] - keeper.stored(table),)
+            commit.states(kept.group, [(at, changes)], passed_on=[told])
         else:
+            commit.states(kept.group, [(at, changes)], passed_on=[told])
             views.drop(commit, definition)
-            commit.state(kept.group, at)
             create_all(views, commit, kept, structures, at, relations)
     for name in kept.all_tables:
         views.unhalt(name)

@@ -118,13 +118,15 @@ class Overview:
 
     def _last(self, group: str, lattice: str) -> Told | None:
         """What the newest state of a group with figures says. Of states that came with a new table there are none."""
-        last = self.record.groups.get(group)
-        for state in range(last.last if last is not None else -1, -1, -1):
+        log, there, newest = self._files.log, self.record.groups.get(group), self.record.commit
+        while there is not None:
             try:
-                record = self._files.log.find_state(group, state, since=0, newest=self.record.commit)
+                record = log.find_state(group, there.last, since=0, newest=newest)
+                told = record.metrics.get(METRICS, {}).get(lattice)
+                if told is not None:
+                    return Told(record.commit, record.time, told)
+                newest = max((number for number in log.numbers() if number < record.commit), default=-1)
+                there = log.retained(newest).groups.get(group) if newest >= 0 else None
             except StateGone:
                 return None
-            told = record.metrics.get(METRICS, {}).get(lattice)
-            if told is not None:
-                return Told(record.commit, record.time, told)
         return None

@@ -1,0 +1,32 @@
+"""Views that read a view which is made anew: they follow what is different in it, in the same state.
+
+    Δ of the view  =  what its sources say  -  what is stored          Δ of a reader  =  its definition over that
+
+Without it they would stay as they were, since nobody tells them later: the group goes on from the new state.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from viewkeeper.mediator.alignment import GroupChange
+from viewkeeper.mediator.derived import DerivedView
+from viewkeeper.warehouse.halted import Halts
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.keeper import Keeper
+
+
+def with_readers(keeper: "Keeper", group: str, view: str, different: Any) -> dict[str, tuple[Any, ...]]:
+    """What is different in a view, and in the views that read it. Those that are halted are reloaded by themselves."""
+    halted = Halts(keeper.files.store).all()
+    changes = [GroupChange({}, {view: (different,)}, ())]
+    for name, one in keeper.kept().items():
+        if one.group == group and one.reads and name not in halted:
+            follower = DerivedView(one.how.view, make_zset=keeper.engines.zset, read=keeper.stored)
+            changes = follower.follow(changes)
+    return dict(changes[0].deltas)
+
+
+def readers_alone(deltas: Mapping[str, tuple[Any, ...]], view: str) -> dict[str, tuple[Any, ...]]:
+    """The same without the view itself."""
+    return {name: of_view for name, of_view in deltas.items() if name != view}
