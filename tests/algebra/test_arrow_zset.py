@@ -9,11 +9,11 @@ from engines import contents, expected, expression
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewkeeper.algebra import arrow, arrow_join, arrow_keys
+from viewkeeper.algebra import arrow, arrow_expressions, arrow_join, arrow_keys
 from viewkeeper.algebra.arrow import ArrowZSet
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import WEIGHT
-from viewkeeper.errors import DefinitionError
+from viewkeeper.errors import DefinitionError, ExpressionError
 from viewkeeper.sql.expressions import Expression
 
 NAN = float("nan")
@@ -242,3 +242,40 @@ def test_keys_of_every_kind_are_found_as_in_memory(left, right, on):
         )
         found.append([dict(result.weights()) for result in results])
     assert found[0] == found[1]
+
+
+# --- what Arrow evaluates by itself ---
+
+NULL_TESTS = [
+    "x IS NULL",
+    "NOT x IS NULL",
+    "x IS NULL AND NOT y IS NULL",
+    "(x IS NULL OR y IS NULL)",
+    "(NOT (x IS NULL))",
+]
+NULLABLE = st.sampled_from([None, 0, 1])
+PAIRS = st.lists(st.tuples(st.tuples(NULLABLE, NULLABLE), st.sampled_from([1, -1])), max_size=9)
+
+
+@given(rows=PAIRS, tests=st.lists(st.sampled_from(NULL_TESTS), min_size=1, max_size=2))
+def test_nulls_are_found_as_in_memory(rows, tests):
+    conditions = tuple(map(expression, tests))
+    made = ArrowZSet.of_rows((X, Y), rows, ("BIGINT", "BIGINT"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrow_expressions, "_rows", None)
+        assert contents(made.select(conditions)) == contents(MemoryZSet((X, Y), rows).select(conditions))
+
+
+@pytest.mark.parametrize("constant", ["CAST(NULL AS STRING)", "1 + 1", "'a'", "CAST(1.50 AS DECIMAL(10, 2))"])
+def test_a_constant_is_the_same_for_every_row(constant):
+    output = ((X, expression("x")), ("c", expression(constant)))
+    rows = [((1,), 1), ((2,), 3)]
+    made = ArrowZSet.of_rows((X,), rows, ("BIGINT",))
+    assert contents(made.project(output)) == contents(MemoryZSet((X,), rows).project(output))
+
+
+def test_a_constant_that_fails_is_no_error_where_there_is_no_row():
+    output = (("c", expression("1 % 0")),)
+    assert ArrowZSet.of_rows((X,), [], ("BIGINT",)).project(output).is_empty()
+    with pytest.raises(ExpressionError):
+        ArrowZSet.of_rows((X,), [((1,), 1)], ("BIGINT",)).project(output)

@@ -25,7 +25,7 @@ MANY_ROWS = 10_000
 """With fewer than these, a second look costs more than it saves."""
 
 # Whenever Arrow is given a value of Python, it tries to import a package that nobody installs: once is enough.
-_TRUE, _ZERO, _ONE = pa.scalar(True), pa.scalar(0, pa.int64()), pa.scalar(1, pa.int64())
+_TRUE, _FALSE, _ZERO = pa.scalar(True), pa.scalar(False), pa.scalar(0, pa.int64())
 _NAN, _ZERO_POINT = pa.scalar(float("nan")), pa.scalar(0.0)
 _HERE, _THERE, _WEIGHT = "here", "there", "weight"
 _NOWHERE = pa.array([], pa.int64())
@@ -76,9 +76,11 @@ def added_up(rows: Keys, weights: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
         return pa.arange(0, present), pa.repeat(total, present)
     keys = _placed([_plain(row)[0] for row in rows], _HERE).append_column(_WEIGHT, weights)
     sums = []
-    if len(rows) > 1 and keys.num_rows >= MANY_ROWS:
-        alone, keys = _told_apart(keys)
-        sums.append(alone)
+    while len(rows) > 1 and (count := keys.num_rows) >= MANY_ROWS:
+        told, keys = _told_by_first(keys)
+        sums.append(told)
+        if 2 * keys.num_rows >= count:
+            break
     summed = keys.group_by(_names(len(rows))).aggregate([(_WEIGHT, "sum"), (_HERE, "min")])
     sums.append(summed.select([f"{_HERE}_min", f"{_WEIGHT}_sum"]).rename_columns([_HERE, _WEIGHT]))
     there = pa.concat_tables(sums)
@@ -86,16 +88,30 @@ def added_up(rows: Keys, weights: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
     return there[_HERE].combine_chunks(), there[_WEIGHT].combine_chunks()
 
 
-def _told_apart(keys: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The places and weights of the rows that the first key tells from all others, and the other rows.
+def _told_by_first(keys: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The places and weights of the rows that are the same as the first one with their first key; the other rows.
 
-    A column that comes first is often a key or nearly one. To group by it takes a fraction of what all columns take.
+    Nothing among the others is the same as any of these. A column that comes first is often a key or nearly one, and
+    to group by it and compare the rest takes a fraction of what grouping by all columns takes.
     """
-    first = _names(1)
-    counted = keys.group_by(first).aggregate([(_HERE, "count"), (_HERE, "min")])
-    alone = counted.filter(pc.equal(counted[f"{_HERE}_count"], _ONE))[f"{_HERE}_min"].combine_chunks()
-    mark = pc.scatter(pa.repeat(_TRUE, len(alone)), alone, max_index=keys.num_rows - 1)
-    return keys.select([_HERE, _WEIGHT]).take(alone), keys.filter(pc.is_null(mark))
+    codes = keys.column(0).combine_chunks().dictionary_encode(null_encoding="encode").indices
+    placed = pa.table([codes, pa.arange(0, len(codes))], names=["code", "row"])
+    firsts = placed.group_by("code", use_threads=False).aggregate([("row", "min")])
+    first = pc.scatter(firsts["row_min"].combine_chunks(), firsts["code"].combine_chunks()).take(codes)
+    same = None
+    for column in keys.columns[1:-2]:
+        alike = _alike(column, column.take(first))
+        same = alike if same is None else pc.and_(same, alike)
+    told = keys.select([_HERE, _WEIGHT]).append_column("code", codes).filter(same)
+    summed = told.group_by("code", use_threads=False).aggregate([(_HERE, "min"), (_WEIGHT, "sum")])
+    others = keys.filter(pc.invert(same))
+    return summed.select([f"{_HERE}_min", f"{_WEIGHT}_sum"]).rename_columns([_HERE, _WEIGHT]), others
+
+
+def _alike(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whether values are equal or both NULL."""
+    missing = pc.and_(pc.is_null(one), pc.is_null(other))
+    return missing if pa.types.is_null(one.type) else pc.or_(missing, pc.fill_null(pc.equal(one, other), _FALSE))
 
 
 def _names(count: int) -> list[str]:

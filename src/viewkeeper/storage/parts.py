@@ -72,7 +72,10 @@ def refresh_parts(layout: PartsLayout, before: Parts[Z], left: Z, right: Z) -> P
     left_gone, right_gone = deleted(joinable_left), deleted(joinable_right)
     left_stays = (before.left + layout.left_of(before.joined)).key_delete(left_gone, left_ids)
     right_stays = (before.right + layout.right_of(before.joined)).key_delete(right_gone, right_ids)
-    stay_joined = before.joined.key_delete(left_gone, left_ids).key_delete(right_gone, right_ids)
+    lose_left = before.joined.matching(left_gone, left_ids)
+    keep_left = before.joined.key_delete(left_gone, left_ids)
+    lost = lose_left + keep_left.matching(right_gone, right_ids)
+    stay_joined = keep_left.key_delete(right_gone, right_ids)
 
     left_new, right_new = inserted(joinable_left), inserted(joinable_right)
     joining = (
@@ -83,7 +86,7 @@ def refresh_parts(layout: PartsLayout, before: Parts[Z], left: Z, right: Z) -> P
     left_alone = (left_stays + left_new).key_delete(joined, left_ids)
     right_alone = (right_stays + right_new).key_delete(joined, right_ids)
     return Parts(
-        joined - before.joined,
+        joining - lost,
         left_alone - before.left + (left - joinable_left),
         right_alone - before.right + (right - joinable_right),
     )
