@@ -391,3 +391,17 @@ def test_a_source_out_of_reach_is_said_after_some_patience() -> None:
         shop.geo.out_of_reach = False
         mediator.catch_up()
     shop.assert_all_right(plan, store)
+
+
+def test_a_group_that_is_where_its_source_has_never_come_to_is_halted() -> None:
+    """The source was put back from a backup, and the views of another group were reloaded since."""
+    shop = Shop()
+    ahead, other = shop.plan("v", ORDERS, "batched-sweep"), shop.plan("w", WITHIN, "batched-sweep")
+    store = shop.start(ahead, other)
+    ahead = replace(ahead, vector={**ahead.vector, "shop": position(99)})
+    with Mediator(shop.sources, [ahead, other], MemoryZSet, store) as mediator:
+        shop.shop.commit(order(1))
+        mediator.catch_up()
+    assert list(store.halted) == ["v"]
+    assert "has not come as far" in store.halted["v"]
+    shop.assert_all_right(other, store)

@@ -335,6 +335,56 @@ def test_a_table_that_was_made_anew(tmp_path: Path) -> None:
         next_events(source_of(path), begin)
 
 
+def test_a_table_that_was_made_anew_and_has_come_as_far(tmp_path: Path) -> None:
+    """Its versions have the numbers of those that were followed, and are others."""
+    path = tmp_path / "orders"
+    put(path, (1, "pen"))
+    source = source_of(path)
+    source.install()
+    put(path, (2, "pen"))
+    old = source.end()
+    source.acknowledge(old)
+    assert next_events(source_of(path), old) == []
+    path.rename(tmp_path / "old")
+    for number in range(5):
+        put(path, (number, "ink"))
+    for opened in (source, source_of(path)):
+        with pytest.raises(PositionLost, match="made anew"):
+            next_events(opened, old)
+        with pytest.raises(PositionLost, match="made anew"):
+            read(opened, whole(opened.relations["lake.orders"]))
+    again = source_of(path)
+    again.install()
+    place, (rows,) = read(again, whole(again.relations["lake.orders"]))
+    assert (len(rows), place > old) == (5, True)
+    put(path, (9, "ink"))
+    assert [weights(event) for event in next_events(again, place)] == [{(9, "ink"): 1}]
+    with pytest.raises(PositionLost):
+        next_events(source_of(path), old)
+
+
+def test_one_of_several_tables_that_was_made_anew(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    for name in ("orders", "people"):
+        put(lake / name, (1, "pen"))
+        put(lake / name, (2, "pen"))
+    source = source_of(lake)
+    source.install()
+    old = source.end()
+    (lake / "people").rename(tmp_path / "old")
+    put(lake / "people", (3, "ink"))
+    with pytest.raises(PositionLost, match="made anew"):
+        next_events(source_of(lake), old)
+    again = source_of(lake)
+    again.install()
+    put(lake / "people", (4, "ink"))
+    place, (rows,) = read(again, whole(again.relations["lake.people"]))
+    assert (len(rows), place > old) == (2, True)
+    with pytest.raises(PositionLost):
+        next_events(source_of(lake), old)
+    assert next_events(source_of(lake), place) == []
+
+
 # --- what is refused ---
 
 

@@ -204,6 +204,8 @@ def test_a_log_that_is_gone_is_told_apart_from_other_failures() -> None:
     stream = object.__new__(BinlogStream)
     stream._server = Server.of("s", "mysql://a:b@h/d")
     gone = pymysql.OperationalError(LOST, "Could not find first log file name in binary log index file")
+    reset = pymysql.OperationalError(LOST, "Client requested source to start replication from position > file size")
     assert isinstance(stream._failure(gone), PositionLost)
+    assert isinstance(stream._failure(reset), PositionLost)
     other = pymysql.OperationalError(LOST, "A slave with the same server_id has connected")
     assert not isinstance(stream._failure(other), PositionLost)

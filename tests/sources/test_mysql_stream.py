@@ -294,6 +294,19 @@ def test_a_position_that_is_gone_is_told(root: Session, opened: Open) -> None:
         assert "reload" in lost.value.hint
 
 
+def test_a_log_that_was_reset_and_has_come_as_far_is_told(root: Session, opened: Open) -> None:
+    source = opened()
+    root.execute("RESET MASTER")
+    root.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    old = source.end()
+    root.execute("RESET MASTER")
+    for number in range(10, 15):
+        with pytest.raises(PositionLost):
+            next(iter(source.transactions(old, threading.Event())))
+        root.execute(f"INSERT INTO t VALUES ({number}, 'd')")
+    assert source.end() > old
+
+
 def test_a_stream_that_is_killed_can_be_taken_up_again(root: Session, opened: Open) -> None:
     first = Recorded(opened())
 

@@ -29,9 +29,13 @@ def halted(warehouse: Warehouse) -> dict[str, str]:
     return {one.view: one.halted for one in warehouse.status().views if one.halted is not None}
 
 
+def connect(folder: Path) -> sqlite3.Connection:
+    return sqlite3.connect(folder / "s.db", isolation_level=None)
+
+
 @contextmanager
 def a_sqlite(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[str, Put]]:
-    with closing(sqlite3.connect(folder / "s.db", isolation_level=None)) as database:
+    with closing(connect(folder)) as database:
         database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
         yield f"sqlite:///{folder}/s.db", lambda number: database.execute(f"INSERT INTO t VALUES ({number})") and None
 
@@ -128,6 +132,62 @@ def test_a_postgres_that_goes_on_without_us_is_no_older_copy(request: pytest.Fix
                 warehouse.catch_up()
                 assert halted(warehouse) == {}
                 assert all(shown(warehouse, one) == list(range(number + 1)) for one in "vwx"[: number + 1])
+
+
+def test_a_database_that_was_put_back_and_has_come_as_far_is_noticed(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Meanwhile it was written to: the numbers of its changes alone would not tell."""
+    with a_sqlite(request, tmp_path) as (url, put):
+        with Warehouse.open(tmp_path / "lake") as warehouse:
+            warehouse.add_source("s", url, install=True)
+            for view in ("v", "w"):
+                warehouse.create_view(VIEW.format(f"{view} TBLPROPERTIES('group' = '{view}')"))
+        with closing(sqlite3.connect(tmp_path / "backup.db")) as backup, closing(connect(tmp_path)) as database:
+            database.backup(backup)
+        for number in (1, 2):
+            put(number)
+            with Warehouse.open(tmp_path / "lake") as warehouse:
+                warehouse.catch_up()
+        with closing(sqlite3.connect(tmp_path / "backup.db")) as backup, closing(connect(tmp_path)) as database:
+            backup.backup(database)
+        for number in (7, 8, 9):
+            put(number)
+        with Warehouse.open(tmp_path / "lake") as warehouse:
+            warehouse.catch_up()
+            assert halted(warehouse).keys() == {"v", "w"}
+            for view in ("v", "w"):
+                warehouse.reload(view)
+            put(10)
+            warehouse.catch_up()
+            assert halted(warehouse) == {}
+            assert shown(warehouse) == shown(warehouse, "w") == [7, 8, 9, 10]
+
+
+def test_a_delta_table_that_was_made_anew_is_noticed_and_reloaded(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """It has come further than the views have, so that its versions alone would not tell."""
+    with a_delta(request, tmp_path) as (url, put), Warehouse.open(tmp_path / "lake") as warehouse:
+        warehouse.add_source("s", url)
+        for view in ("v", "w"):
+            warehouse.create_view(VIEW.format(f"{view} TBLPROPERTIES('group' = '{view}')"))
+        put(1)
+        warehouse.catch_up()
+        shutil.rmtree(tmp_path / "t")
+        for number in (7, 8, 9):
+            put(number)
+        # The other view is not reloaded: what the new table tells means nothing to it.
+        warehouse.reload("v")
+        put(10)
+        warehouse.catch_up()
+        assert halted(warehouse).keys() == {"v", "w"}
+        for view in ("v", "w"):
+            warehouse.reload(view)
+        put(11)
+        warehouse.catch_up()
+        assert shown(warehouse) == shown(warehouse, "w") == [7, 8, 9, 10, 11]
+        assert halted(warehouse) == {}
 
 
 def test_reloading_a_view_takes_nothing_from_other_groups(tmp_path: Path, request: pytest.FixtureRequest) -> None:

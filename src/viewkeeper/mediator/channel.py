@@ -89,6 +89,8 @@ class Channel:
 
     def receive(self, deliver: Callable[[Event], None], most: int) -> bool:
         """Deliver what has come, in its order; whether anything had."""
+        if self.subscription.lost is not None:
+            raise self.subscription.lost
         if not self._out:
             return self._deliver(self.subscription.take(most), deliver)
         with self._arrival:

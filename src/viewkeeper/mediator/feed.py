@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from viewkeeper.algebra.zset import Row
 from viewkeeper.clock import monotonic
-from viewkeeper.errors import ProtocolError, SourceError, SourceUnavailable, ViewkeeperError
+from viewkeeper.errors import PositionLost, ProtocolError, SourceError, SourceUnavailable, ViewkeeperError
 from viewkeeper.mediator.report import SourceReport
 from viewkeeper.messages import Fetch, Position, Transaction
 from viewkeeper.sources.base import PATIENCE, Batch, Disruption, Source
@@ -106,6 +106,8 @@ class Feed:
         while not self._stop.is_set():
             try:
                 for batch in self.source.transactions(self._after, self._stop):
+                    if not self.begun:
+                        self._refuse_positions_ahead()
                     # It is there, even if what it tells has to wait.
                     pause, attempts, self.trouble = FIRST_PAUSE, 0, None
                     self._append(batch)
@@ -127,6 +129,20 @@ class Feed:
                 self._fail(ProtocolError(f"the stream of {self.source.name} failed: {error!r}"))
                 return
         self.source.stream_broke(SourceUnavailable("it was stopped"))
+
+    def _refuse_positions_ahead(self) -> None:
+        """The source sees whether it has what the first of all needs. A group may be where it has never come to: it
+        was reset or put back from a backup, and views of other groups were reloaded since."""
+        ahead = [one for one in self._subscriptions if one.position > self.upto]
+        if not ahead:
+            return
+        end = self.source.end()
+        for one in ahead:
+            if one.position > end:
+                one.lost = PositionLost(
+                    f"{self.source.name} has not come as far as {one.position}: it was reset or put back from a backup",
+                    "reload the views over it",
+                )
 
     def _fail(self, error: ViewkeeperError) -> None:
         self.failure = error
@@ -266,6 +282,8 @@ class Subscription:
         self.feed = feed
         self.position = after
         """everything up to here has been taken"""
+        self.lost: PositionLost | None = None
+        """why there is nothing behind this position, if so"""
         self.place = place
         self.wake = wake
 

@@ -219,7 +219,8 @@ class Group:
         """Whether everything up to these positions is part of a committed state, or waits for the rest of a global
         transaction and for nothing else; settled: and nothing is under way. From any thread."""
         # A stream that has not begun may have to tell first that a relation is not what it was.
-        begun = all(channel.feed.begun for channel in tuple(self.channels.values()))
+        channels = tuple(self.channels.values())
+        begun = all(channel.feed.begun and channel.subscription.lost is None for channel in channels)
         progress = self._progress
         taken = begun and all(source in ends and place >= ends[source] for source, place in progress.taken.items())
         committed = all(source in ends and place > ends[source] for source, place in progress.open.items())

@@ -23,10 +23,12 @@ class Kind:
     name: str
     extra: str | None = None
     reads_with_spark: bool = False
+    keeps_notes: bool = False
+    """whether it is given a folder of the warehouse"""
 
 
 KINDS = {
-    "sqlite": Kind("sqlite.source", "SqliteSource"),
+    "sqlite": Kind("sqlite.source", "SqliteSource", keeps_notes=True),
     "postgresql": Kind("postgres.source", "PostgresSource", "postgres"),
     "postgres": Kind("postgres.source", "PostgresSource", "postgres"),
     "mysql": Kind("mysql.source", "MySqlSource", "mysql"),
@@ -57,7 +59,7 @@ def _unknown_kind(request: Request, scheme: str) -> BadSourceUrl:
 
 
 def open_source(request: Request, spark: Callable[[], SparkSession], workspace: Path) -> Source:
-    """The source of a URL; `workspace` is a folder in which it may keep copies, if its kind needs them."""
+    """The source of a URL; `workspace` is a folder in which it may keep copies or notes, if its kind needs them."""
     scheme = urlsplit(request.url).scheme
     kind = KINDS.get(scheme)
     if kind is None:
@@ -71,5 +73,9 @@ def open_source(request: Request, spark: Callable[[], SparkSession], workspace: 
             f"source {request.name}: the driver for {scheme} is not installed ({error.name})",
             f"pip install 'viewkeeper[{kind.extra}]'",
         ) from None
-    source: Source = made(request, spark, workspace) if kind.reads_with_spark else made(request)
+    source: Source
+    if kind.reads_with_spark:
+        source = made(request, spark, workspace)
+    else:
+        source = made(request, workspace) if kind.keeps_notes else made(request)
     return source

@@ -25,6 +25,8 @@ UNNAMED = "source"
 
 _MOVABLE = ("sqlite", "postgres", "files")
 """kinds of which it can be told that they are what they were, by what capture has put in place"""
+_NOTED_HERE = ("files", "delta")
+"""kinds of which capture needs notes in the warehouse, and nothing at the source"""
 SOURCE_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -172,8 +174,9 @@ class KnownSources:
     def refresh(self, name: str) -> SourceDefinition:
         """Look at the source again: its relations as they are now, and what capture needs put in place again."""
         definition = self.definition(name)
+        self._forget(name)
         source = self.source(name).opened()
-        if definition.installed:
+        if definition.installed or definition.kind in _NOTED_HERE:
             source.install()
         self._refuse_unfit(name, source, definition.installed)
         definition = replace(definition, relations=dict(source.relations))

@@ -10,17 +10,25 @@ Nothing is installed in a table, and no change data feed is needed.
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from viewkeeper.algebra.zset import Row
-from viewkeeper.errors import PositionLost, SourceUnavailable, SourceUnfit, UnknownTable, ViewkeeperError
+from viewkeeper.errors import (
+    PositionLost,
+    SourceUnavailable,
+    SourceUnfit,
+    StorageFailure,
+    UnknownTable,
+    ViewkeeperError,
+)
 from viewkeeper.messages import Fetch, Position, Transaction, position
 from viewkeeper.sources.base import GLOBAL_TX, Batch, Finding, Reading, Request, Source
 from viewkeeper.sources.delta.commits import LOG
 from viewkeeper.sources.delta.follower import Event, Follower, columns_of_relation
-from viewkeeper.sources.delta.steps import RecordedSteps, Steps, VersionSteps
+from viewkeeper.sources.delta.marks import Marks
+from viewkeeper.sources.delta.steps import RecordedSteps, Steps, VersionSteps, made_anew
 from viewkeeper.sources.delta.table import LakeTable, State
 from viewkeeper.sources.lake.column_types import Misfit
 from viewkeeper.sources.lake.content import Content, FileGone
@@ -71,6 +79,7 @@ class DeltaSource(Source):
             self._steps = VersionSteps(next(iter(self._tables.values())), workspace)
         else:
             self._steps = RecordedSteps(self._tables, workspace)
+        self._marks = Marks({name: table.path for name, table in self._tables.items()}, workspace)
 
     # --- set-up ---
 
@@ -89,8 +98,23 @@ class DeltaSource(Source):
         return findings
 
     def install(self) -> None:
-        """Note where capture begins; the tables themselves need nothing."""
-        self._steps.observe()
+        """Note where capture begins; the tables themselves need nothing. Those that were made anew are taken for what
+        they are now."""
+        if self._other_tables() is not None:
+            self._steps.begin_anew()
+        self._marks.begin(self._steps.versions(self._steps.observe()))
+
+    def _other_tables(self) -> str | None:
+        """A table that is not the one whose versions were counted."""
+        try:
+            self._steps.observe()
+        except PositionLost as error:
+            return error.detail
+        return self._marks.made_anew()
+
+    def _refuse_other_tables(self) -> None:
+        if (name := self._marks.made_anew()) is not None:
+            raise made_anew(name)
 
     def remove(self) -> list[str]:
         """Delete the notes."""
@@ -108,6 +132,7 @@ class DeltaSource(Source):
     def transactions(self, after: Position | None, stop: threading.Event) -> Iterator[Batch]:
         """A transaction per version of a table."""
         self.stream_starts(after)
+        self._refuse_other_tables()
         self._steps.observe()
         number = self._steps.began() if after is None else int(after)
         follower = Follower(self._tables, self._relations, self._workshop, self._steps.versions(number))
@@ -134,8 +159,10 @@ class DeltaSource(Source):
     @contextmanager
     def reading(self, fetches: Sequence[Fetch]) -> Iterator[Reading]:
         """Read the newest versions."""
+        self._refuse_other_tables()
         number = self._steps.observe()
         versions = self._steps.versions(number)
+        self._marks.begin_once(versions)
         asked = {operand.relation.name for fetch in fetches for operand in fetch.operands}
         contents = {
             relation.name: self._content(name, versions[name])
@@ -166,6 +193,8 @@ class DeltaSource(Source):
 
     def acknowledge(self, position: Position) -> None:
         """Forget the steps from before a position."""
+        with suppress(StorageFailure):  # it is noted with the next position
+            self._marks.note(self._steps.versions(int(position)))
         self._steps.forget_before(int(position))
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """Positions of Delta tables.
 
-    one table         its version
+    one table         its version, behind all that an earlier table in its place had
     several tables    the number of a step: each step is one version of one table
 
 Delta knows no order between tables, so whatever is seen at once is put in the order of the commits' times and recorded:
@@ -21,6 +21,8 @@ from viewkeeper.sources.lake import durable
 
 Versions = Mapping[str, int]
 """A version per table."""
+VERSIONS = 10**12
+"""More than a table will ever have."""
 
 
 class Steps(Protocol):
@@ -46,6 +48,10 @@ class Steps(Protocol):
         """What is before a number is not asked for again."""
         ...
 
+    def begin_anew(self) -> None:
+        """The tables are others than those whose versions were counted: no number means what it meant before."""
+        ...
+
 
 class VersionSteps:
     """The positions of a single table."""
@@ -53,24 +59,38 @@ class VersionSteps:
     def __init__(self, table: LakeTable, workspace: Path) -> None:
         self._table = table
         self._path = workspace / "began.json"
+        self._first: int | None = None
 
     def observe(self) -> int:
         newest = self._table.newest()
         if not self._path.exists():
             durable.create_exclusive(self._path, {"version": newest})
-        return newest
+        return self._behind + newest
+
+    @property
+    def _behind(self) -> int:
+        """The number of version 0."""
+        if self._first is None:
+            self._first = int(durable.read_json(self._path).get("behind", 0))
+        return self._first
 
     def began(self) -> int:
         self.observe()
-        return int(durable.read_json(self._path)["version"])
+        return self._behind + int(durable.read_json(self._path)["version"])
 
     def versions(self, number: int) -> Versions:
-        if number > self._table.newest():
+        version = number - self._behind
+        if not 0 <= version <= self._table.newest():
             raise _lost(number)
-        return {self._table.name: number}
+        return {self._table.name: version}
 
     def step(self, number: int) -> tuple[str, int]:
-        return self._table.name, number
+        return self._table.name, number - self._behind
+
+    def begin_anew(self) -> None:
+        self.observe()
+        self._first = (self._behind // VERSIONS + 1) * VERSIONS
+        durable.replace(self._path, {"version": self._table.newest(), "behind": self._first})
 
     def forget_before(self, number: int) -> None:
         """The log of the table is its owner's."""
@@ -119,10 +139,21 @@ class RecordedSteps:
 
     def forget_before(self, number: int) -> None:
         with self._lock:
-            for last in [last for last in list(self._entries)[:-1] if last < number]:
-                with durable.explained(self._folder):
-                    self._path(last).unlink(missing_ok=True)
-                del self._entries[last]
+            self._forget([last for last in list(self._entries)[:-1] if last < number])
+
+    def _forget(self, entries: list[int]) -> None:
+        for last in entries:
+            with durable.explained(self._folder):
+                self._path(last).unlink(missing_ok=True)
+            del self._entries[last]
+
+    def begin_anew(self) -> None:
+        newest = {name: table.newest() for name, table in self._tables.items()}
+        with self._lock, durable.locked(self._workspace):
+            self._read()
+            number = self._end()[0] + 1 if self._entries else 0
+            self._add({"number": number, "versions": newest, "steps": []})
+            self._forget([last for last in self._entries if last < number])
 
     def _covers(self, newest: Versions) -> bool:
         _, recorded = self._end()
@@ -145,7 +176,7 @@ class RecordedSteps:
             elif version > old[name]:
                 queues.append(self._timed(name, old[name] + 1, version))
             elif version < old[name] and self._tables[name].newest() < old[name]:
-                raise PositionLost(f"the Delta table {name} was made anew", "reload the views over this source")
+                raise made_anew(name)
         return [(name, version) for _, name, version in merge(*queues)]
 
     def _timed(self, name: str, first: int, last: int) -> list[tuple[int, str, int]]:
@@ -177,6 +208,14 @@ class RecordedSteps:
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{number:020d}.json"
+
+
+def made_anew(table: str) -> PositionLost:
+    return PositionLost(
+        f"the Delta table {table} was made anew, or put back from a backup: its versions are others than those that "
+        "were followed",
+        "reload the views over this source, and audit them",
+    )
 
 
 def _lost(number: int) -> PositionLost:

@@ -60,6 +60,10 @@ _BETWEEN = (XidEvent, QueryEvent, XAPrepareEvent, RotateEvent, HeartbeatLogEvent
 """Events behind which there may be nothing for a while."""
 
 
+_GONE = ("ould not find", "purged", "impossible position", "position > file size", "bogus data", "incorrect position")
+"""What a server says of a place that its log does not have; the latter ones, of a log that was reset and begun anew."""
+
+
 class StreamConnection(Connection):  # type: ignore[misc]
     """A connection that knows whether something has arrived."""
 
@@ -208,7 +212,7 @@ class BinlogStream:
 
     def _failure(self, error: pymysql.Error) -> SourceError:
         text = str(error.args[1]) if len(error.args) > 1 else ""
-        if error.args and error.args[0] == LOST and ("ould not find" in text or "purged" in text):
+        if error.args and error.args[0] == LOST and any(sign in text for sign in _GONE):
             return PositionLost(
                 f"{self._server.source}: the changes behind this position are gone from the binary log ({text})",
                 "reload the views of this source, and let the server keep its logs longer",

@@ -9,7 +9,9 @@ import threading
 from contextlib import suppress
 
 from viewkeeper.clock import monotonic
+from viewkeeper.errors import StorageFailure
 from viewkeeper.sources.sqlite.connections import Database
+from viewkeeper.sources.sqlite.forgotten import Forgotten
 from viewkeeper.sources.sqlite.installation import Installation, writing
 
 EVERY_ROWS = 10_000
@@ -21,8 +23,8 @@ BUSY_SECONDS = 2.0
 class Forgetting:
     """Deletes what was acknowledged, once it is much or old."""
 
-    def __init__(self, database: Database, installation: Installation) -> None:
-        self._database, self._installation = database, installation
+    def __init__(self, database: Database, installation: Installation, forgotten: Forgotten) -> None:
+        self._database, self._installation, self._forgotten = database, installation, forgotten
         self._lock = threading.Lock()
         self._last: float | None = None
 
@@ -37,6 +39,8 @@ class Forgetting:
                 recently = self._last is not None and monotonic() - self._last < EVERY_SECONDS
                 if number <= floor or (recently and number - floor < EVERY_ROWS):
                     return
+                with suppress(StorageFailure):  # it is noted the next time
+                    self._forgotten.note(floor)
                 connection.execute("PRAGMA synchronous = NORMAL")
                 with suppress(sqlite3.OperationalError):
                     self._delete(connection, floor, number)

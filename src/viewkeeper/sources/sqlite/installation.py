@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from viewkeeper.clock import now
 from viewkeeper.errors import SourceError
-from viewkeeper.sources.sqlite.change_tables import Capture, Names, base_tables, set_head
+from viewkeeper.sources.sqlite.change_tables import BASE, Capture, Names, base_tables, set_head
 from viewkeeper.sources.sqlite.connections import quote
 from viewkeeper.sources.sqlite.tables import Table, read_table
 
@@ -116,7 +116,7 @@ class Installation:
         known = self.captured(connection)
         wide = 0
         if fresh:
-            statements += base_tables(self.names, int(now().timestamp() * 1_000_000))
+            statements += base_tables(self.names, _now())
             mode = journal_mode(connection)
             statements.append(f"INSERT INTO {self.names.meta} SELECT '{mode}', seq FROM {self.names.head}")
         else:
@@ -165,6 +165,16 @@ class Installation:
         if journal_mode(connection) != WAL:
             connection.execute("PRAGMA main.journal_mode = WAL").fetchone()
 
+    def begin_anew(self, connection: sqlite3.Connection) -> int:
+        """Let the log begin now, so that positions from before are known to be lost; where it begins."""
+        with writing(connection):
+            begin = max(_now(), self.head(connection) + 1)
+            connection.execute(f"DELETE FROM main.{self.names.log}")
+            connection.execute(f"INSERT INTO main.{self.names.log} (seq, tbl, sign) VALUES (?, ?, 0)", (begin, BASE))
+            connection.execute(set_head(self.names))
+            connection.execute(f"UPDATE main.{self.names.meta} SET floor = ?", (begin,))
+        return begin
+
     # --- taking away ---
 
     def take_away(self, connection: sqlite3.Connection) -> str | None:
@@ -187,6 +197,11 @@ class Installation:
                     connection.execute(f"UPDATE main.{quote(others[0][0])} SET former = ?", (former,))
                 return None
         return former if former != journal_mode(connection) else None
+
+
+def _now() -> int:
+    """Microseconds since 1970."""
+    return int(now().timestamp() * 1_000_000)
 
 
 def literal(text: str) -> str:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from viewkeeper.algebra.zset import Row
 from viewkeeper.errors import PositionLost, SourceUnfit, UnknownTable, UnsupportedType
@@ -25,6 +26,7 @@ from viewkeeper.sources.sqlite.change_tables import Names
 from viewkeeper.sources.sqlite.commit_tail import CommitTail
 from viewkeeper.sources.sqlite.connections import Database, database_path, quote, reading_transaction
 from viewkeeper.sources.sqlite.fetching import ROWS_AT_ONCE, Statement
+from viewkeeper.sources.sqlite.forgotten import Forgotten
 from viewkeeper.sources.sqlite.installation import WAL, Captured, Installation, journal_mode
 from viewkeeper.sources.sqlite.known_ends import KnownEnds
 from viewkeeper.sources.sqlite.log_stream import Logged, LogStream
@@ -46,7 +48,7 @@ class Checked:
 class SqliteSource(Source):
     """`sqlite:///relative/path.db` or `sqlite:////absolute/path.db`."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, workspace: Path | None = None) -> None:
         super().__init__()
         self.name = request.name
         self._request = request
@@ -54,7 +56,8 @@ class SqliteSource(Source):
         self._installation = Installation(Names(request.identity))
         self._tail: CommitTail | None = None
         self._tail_lock = threading.Lock()
-        self._forgetting = Forgetting(self._database, self._installation)
+        self._forgotten = Forgotten(workspace)
+        self._forgetting = Forgetting(self._database, self._installation, self._forgotten)
         self._known_ends = KnownEnds()
         self._checked: Checked | None = None
         with self._database.connection() as connection, reading_transaction(connection):
@@ -135,6 +138,8 @@ class SqliteSource(Source):
     def install(self) -> None:
         with self._database.connection() as connection:
             self._installation.put(connection, self._catalog.tables)
+            if self._installation.floor(connection) < self._forgotten.noted:
+                self._forgotten.begin_anew(self._installation.begin_anew(connection))
             self._checked = None
             with reading_transaction(connection):
                 self._describe(connection)
@@ -209,6 +214,7 @@ class SqliteSource(Source):
 
     def _start(self, connection: sqlite3.Connection, after: Position | None) -> int:
         floor, head = self._installation.floor(connection), self._installation.head(connection)
+        self._forgotten.check(self.name, floor)
         if after is None:
             return floor
         if not (after.isascii() and after.isdigit() and floor <= int(after) <= head):
