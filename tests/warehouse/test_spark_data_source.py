@@ -5,6 +5,7 @@ load(v) = Warehouse.read(v)         Σ of what a stream has delivered up to stat
 
 import json
 import pickle
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from math import isnan
@@ -317,6 +318,23 @@ def test_a_stream_of_a_view_that_was_made_anew_is_refused(small: Warehouse) -> N
         commit.create("v", COLUMNS, rows=delta((1, "other")))
     with pytest.raises(UsageError, match="was dropped and created again"):
         reader.latestOffset(start, READ_ONE)
+
+
+def test_a_stream_is_not_taken_up_in_an_older_copy(small: Warehouse, tmp_path: Path) -> None:
+    shutil.copytree(small.path, tmp_path / "older")
+    reader = source(small, changes="true", maxStatesPerTrigger=1).streamReader(SIGNED)
+    seen = reader.latestOffset(reader.initialOffset(), READ_ONE)
+    change(small, 3, delta((3, "c")))
+    change(small, 4, delta((4, "d")))
+    start = reader.latestOffset(seen, READ_ONE)
+    assert reader.latestOffset(start, READ_ONE) != start
+    with Warehouse.open(tmp_path / "older", no_spark, compaction=None) as older:
+        again = source(older, changes="true").streamReader(SIGNED)
+        assert again.latestOffset(seen, READ_ONE) == seen
+        for number in (3, 4, 5):
+            with pytest.raises(UsageError, match="put back from an older copy"):
+                again.latestOffset(start, READ_ONE)
+            change(older, number, delta((number, "other")))
 
 
 def test_changes_whose_beginning_was_vacuumed_are_gone(small: Warehouse) -> None:

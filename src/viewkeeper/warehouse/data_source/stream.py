@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from viewkeeper.errors import UsageError
+from viewkeeper.errors import StateGone, UsageError
 from viewkeeper.warehouse.data_source.batch import (
     changed_partitions,
     columns_of,
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NOTHING = -1
-STATE_OF_OFFSET, VIEW_OF_OFFSET = "state", "view"
-"""the last state that was delivered, and the commit that created the view: another of its name has other states"""
+STATE_OF_OFFSET, VIEW_OF_OFFSET, TIME_OF_OFFSET = "state", "view", "time"
+"""the last state that was delivered and when it was committed, and the commit that created the view: another of its
+name has other states, and so has a warehouse that was put back from an older copy"""
 
 Offset = dict[str, Any]
 
@@ -102,7 +103,24 @@ class ViewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return NOTHING if starts_with_rows(snapshot, self._asked.view, int(first)) else int(first) - 1
 
     def _offset(self, snapshot: Snapshot, state: int) -> Offset:
-        return {STATE_OF_OFFSET: state, VIEW_OF_OFFSET: self._created(snapshot)}
+        return {
+            STATE_OF_OFFSET: state,
+            VIEW_OF_OFFSET: self._created(snapshot),
+            TIME_OF_OFFSET: self._committed(snapshot, state),
+        }
+
+    def _committed(self, snapshot: Snapshot, state: int) -> str | None:
+        """When a state was committed; None if that is not known any more."""
+        if state == NOTHING:
+            return None
+        group = snapshot.members(self._asked.view)[0].group
+        try:
+            record = snapshot.record
+            if state != record.groups[group].last:
+                record = snapshot.files.log.find_state(group, state, since=0, newest=snapshot.commit)
+        except StateGone:
+            return None
+        return record.groups[group].time
 
     def _created(self, snapshot: Snapshot) -> int:
         return max(member.created for member in snapshot.members(self._asked.view))
@@ -113,6 +131,14 @@ class ViewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if offset[VIEW_OF_OFFSET] != self._created(snapshot):
             raise UsageError(
                 f"view {self._asked.view} was dropped and created again since this stream was begun",
+                "begin the stream anew, with another checkpointLocation",
+            )
+        state, last = offset[STATE_OF_OFFSET], snapshot.state(self._asked.view)
+        then, now = offset.get(TIME_OF_OFFSET), self._committed(snapshot, state)
+        if state > last or (then is not None and now is not None and then != now):
+            raise UsageError(
+                f"state {state} of {self._asked.view} is not the one that this stream has come to: the warehouse was "
+                "put back from an older copy",
                 "begin the stream anew, with another checkpointLocation",
             )
         return snapshot
