@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from viewkeeper import Warehouse
+from viewkeeper.errors import UsageError
 from viewkeeper.storage.self_maintained import STORAGES
 
 if TYPE_CHECKING:
@@ -97,3 +98,31 @@ def test_views_over_a_view_that_is_reloaded_follow_it(tmp_path: Path) -> None:
             warehouse.reload("v")
             assert [warehouse.arrow(view).num_rows for view in ("v", "large", "largest")] == [3, 2, 1]
             assert all(warehouse.audit(view).clean for view in ("v", "large", "largest"))
+
+
+def test_a_join_that_finds_its_rows_by_another_key_is_halted(tmp_path: Path) -> None:
+    """The keys of a Strobe view are stored with its rows."""
+    with closing(sqlite3.connect(tmp_path / "shop.db", isolation_level=None)) as connection:
+        connection.executescript("CREATE TABLE a (id INTEGER, k INTEGER); CREATE TABLE b (id INTEGER, k INTEGER)")
+        connection.executescript("INSERT INTO a VALUES (1, 1), (2, 2); INSERT INTO b VALUES (1, 1), (2, 2)")
+        url = f"sqlite:///{tmp_path}/shop.db"
+        with Warehouse.open(tmp_path / "lake") as warehouse:
+            warehouse.add_source("s", url, keys={"a": "id", "b": "id"}, install=True)
+            warehouse.create_view(
+                "CREATE MATERIALIZED VIEW v TBLPROPERTIES('algorithm' = 't-strobe') AS "
+                "SELECT a.k FROM s.a JOIN s.b ON a.k = b.k"
+            )
+            warehouse.create_view("CREATE MATERIALIZED VIEW over AS SELECT k FROM v WHERE k > 1")
+            warehouse.add_source("s", url, keys={"a": ["id", "k"]})
+            connection.execute("INSERT INTO a VALUES (3, 2)")
+            warehouse.catch_up()
+            assert {one.view: one.halted is not None for one in warehouse.status().views} == {"v": True, "over": True}
+            with pytest.raises(UsageError, match="reload v first"):
+                warehouse.audit("over")
+            for view in ("v", "over"):
+                warehouse.reload(view)
+            connection.execute("DELETE FROM a WHERE id = 2")
+            warehouse.catch_up()
+            assert not any(one.halted for one in warehouse.status().views)
+            assert [sorted(warehouse.arrow(view)["k"].to_pylist()) for view in ("v", "over")] == [[1, 2], [2]]
+            assert warehouse.audit("v").clean

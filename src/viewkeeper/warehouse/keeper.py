@@ -319,6 +319,8 @@ class Keeper:
             needed += [other for other in (kept[name].reads if name in kept else ()) if other not in needed]
         # Those that are maintained by what is stored for them read no other views.
         alone = {name: one.view for name, one in self.self_maintained.views().items() if name in needed}
+        if halted := [name for name in needed if name not in alone and name not in kept]:
+            raise UsageError(f"{how.view.name} reads {halted[0]}, which is halted", f"reload {halted[0]} first")
         return {**alone, **{name: one.how.view for name, one in kept.items() if name in needed}}
 
     @contextmanager
@@ -458,13 +460,13 @@ class Keeper:
                     if stored == definition.columns:
                         commit.states(view.group, [(at, with_readers(self, view.group, name, rows - before))])
                     else:
-                        if as_before:
-                            different = rows.keep(shown) - before.keep(shown)
-                            told = with_readers(self, view.group, name, different)
-                            commit.states(view.group, [(at, readers_alone(told, name))], passed_on=[told])
+                        different = rows.keep(shown) - before.keep(shown) if as_before else None
+                        told = with_readers(self, view.group, name, different) if as_before else {}
+                        commit.states(view.group, [(at, readers_alone(told, name))], passed_on=[told])
                         commit.drop(name)
                         reasons = definition.properties.get(REASONS, ())
-                        self._create(commit, view.how, view.group, rows, at, reasons)
+                        there = self.writer.last.groups[view.group].vector
+                        self._created(commit, view.how, view.group, rows, {**there, **at}, reasons)
             self._halts.remove(definition.folder)
 
     def bring_others_up(self, name: str, group: str) -> None:
@@ -484,7 +486,7 @@ class Keeper:
         plan = next((plan for plan in self._plans() if plan.name == group), None)
         if plan is None:
             return {}
-        if self.kept()[name].reads:
+        if self._find(name).reads:
             return dict(plan.vector)
         needed = {source for how in plan.views if how.view.name != name for source in how.view.sources}
         return {source: place for source, place in plan.vector.items() if source in needed}

@@ -14,7 +14,7 @@ from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
 from viewkeeper.warehouse.catalog import Catalog, Definition, find
-from viewkeeper.warehouse.columns import RESERVED
+from viewkeeper.warehouse.columns import HIDDEN, RESERVED
 from viewkeeper.warehouse.known_relations import relations_of
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, self_maintained
@@ -32,6 +32,11 @@ class Kept:
     def reads(self) -> tuple[str, ...]:
         """The views that it is over; none if it is over sources."""
         return tuple(name for name, one in self.how.view.relations.items() if one.source == VIEWS)
+
+    @property
+    def hidden(self) -> set[str]:
+        """The columns that are stored and not shown."""
+        return {column.name for column in self.how.stored.output if column.name.startswith(HIDDEN)}
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -61,17 +66,34 @@ class KeptViews:
     def all(self) -> dict[str, Kept]:
         """Every view that was created over sources or other views, each behind those that it reads.
 
-        One that its sources no longer allow, because a column that it names is gone, is left out.
+        One that its sources no longer allow, because a column that it names is gone, or a key by which its rows are
+        found is another one, is left out.
         """
         kept: dict[str, Kept] = {}
+        unfit: dict[str, str] = {}
         relations = self.relations()
         for name, view in sorted(self.catalog.items(), key=lambda entry: entry[1].created):
             if SQL in view.properties:
                 try:
-                    kept[name] = self.one(view, relations)
+                    one = self.one(view, relations)
+                    reason = self._why_unfit(one, view, unfit)
                 except ViewkeeperError as error:
-                    self.unfit(view, error.detail)
+                    reason = error.detail
+                if reason is None:
+                    kept[name] = one
+                else:
+                    unfit[name] = reason
+                    self.unfit(view, reason)
         return kept
+
+    @staticmethod
+    def _why_unfit(one: Kept, view: Definition, unfit: Mapping[str, str]) -> str | None:
+        for read in one.reads:
+            if read in unfit:
+                return f"it reads {read}, which is halted: {unfit[read]}"
+        if one.hidden != {column for column in view.names if column.startswith(HIDDEN)}:
+            return "the keys of what it reads are not those that its rows were stored with"
+        return None
 
     def one(self, view: Definition, relations: Mapping[str, Relation]) -> Kept:
         """A view that is stored."""
