@@ -1,4 +1,4 @@
-"""explain and lattice: what they print, what they write, how they fail. All over one shop in SQLite, without Spark."""
+"""explain, lattice and audit: what they print, what they write, how they fail. All over one shop in SQLite."""
 
 import json
 import os
@@ -316,3 +316,19 @@ def test_spark_is_not_imported_for(words: str, lake: Path) -> None:
         [sys.executable, "-c", code, *words.split(), "-w", str(lake)], capture_output=True, text=True, timeout=120
     )
     assert (done.returncode, done.stderr) == (0, "[]\n")
+
+
+# audit
+
+
+def test_an_audit_of_everything_reads_the_sources_of_a_lattice_once(lake: Path) -> None:
+    done = CliRunner().invoke(viewkeeper, ["audit", "--all", "-w", str(lake)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    steps = [line for line in done.stderr.splitlines() if line.startswith("auditing")]
+    calendar = ["calendar_date", "calendar_date_qty", "calendar_total"]
+    lattice = [*calendar, "scd_sales", "sic_sales", "sid_sales", "sr_sales"]
+    assert sorted(steps) == [f"auditing {', '.join(lattice)} ...", "auditing joined ..."]
+    *right, waits, way_out = done.stdout.splitlines()
+    assert {line.split(",")[0] for line in right} == {f"{name}: right" for name in ("joined", *lattice)}
+    assert waits == "later: not audited, changes wait for its refresh"
+    assert way_out.strip() == "first: viewkeeper refresh later"

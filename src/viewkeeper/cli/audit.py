@@ -11,9 +11,11 @@ import click
 from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.loading import load_shown
 from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
-from viewkeeper.cli.progress import announced
+from viewkeeper.cli.progress import announcing
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from viewkeeper.warehouse.audits import Audit
     from viewkeeper.warehouse.warehouse import Warehouse
 
@@ -41,7 +43,8 @@ def audit(
     """Compute each VIEW from its sources at the positions that it claims to reflect, and compare the two as bags.
 
     The sources may be written to meanwhile. Exit code 1 means that a view differs, or is halted; reload makes it anew.
-    It needs the place of the writer: stop 'viewkeeper run' first.
+    Summaries for whose refresh changes wait are left out of --all. It needs the place of the writer: stop
+    'viewkeeper run' first.
 
     \b
     Examples:
@@ -56,26 +59,30 @@ def audit(
         )
     with open_to_maintain(path, quiet=as_json) as warehouse:
         known = warehouse.status().views
+        waiting: list[str] = []
         if everything:
-            views = tuple(view.view for view in known if view.algorithm is not None)
+            waiting = warehouse.awaiting_refresh()
+            views = tuple(view.view for view in known if view.algorithm is not None and view.view not in waiting)
         halted = {view.view: view.halted.reason for view in known if view.halted is not None and view.view in views}
-        done = [_audited(warehouse, view, quiet=as_json) for view in views if view not in halted]
+        done = _audits(warehouse, [view for view in views if view not in halted], quiet=as_json)
     if as_json:
         told = [_as_json(one, rows) for one in done]
-        click.echo(json.dumps({"audits": told, "halted": halted}, default=str))
+        click.echo(json.dumps({"audits": told, "halted": halted, "awaiting_refresh": waiting}, default=str))
     else:
         for one in done:
             _show(one, rows)
         for view, reason in halted.items():
             click.echo(f"{view}: not audited, it is halted: {reason}\n  the way out: viewkeeper reload {view}")
-        if not views:
+        for view in waiting:
+            click.echo(f"{view}: not audited, changes wait for its refresh\n  first: viewkeeper refresh {view}")
+        if not views and not waiting:
             click.echo("there are no views over sources")
     context.exit(EXIT_DIFFERENT if halted or not all(one.clean for one in done) else 0)
 
 
-def _audited(warehouse: "Warehouse", view: str, *, quiet: bool) -> "Audit":
-    with announced(f"auditing {view} ...", quiet=quiet), load_shown(warehouse, view, quiet=quiet):
-        return warehouse.audit(view)
+def _audits(warehouse: "Warehouse", views: "Sequence[str]", *, quiet: bool) -> "list[Audit]":
+    with announcing(quiet=quiet) as say, load_shown(warehouse, quiet=quiet):
+        return warehouse.audits(*views, watch=lambda some: say(f"auditing {', '.join(some)} ..."))
 
 
 def _show(audit: "Audit", rows: int) -> None:

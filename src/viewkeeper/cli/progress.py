@@ -50,16 +50,21 @@ def passing(*, quiet: bool) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def announced(what: str, *, quiet: bool) -> Iterator[None]:
     """Says what takes a while; in a terminal the line goes away when it is done."""
-    if quiet:
+    with announcing(quiet=quiet) as say:
+        say(what)
         yield
-        return
-    if sys.stderr.isatty():
+
+
+@contextmanager
+def announcing(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Yields a function that does so, for one thing after the other."""
+    if quiet:
+        yield lambda what: None
+    elif sys.stderr.isatty():
         with passing_line() as say:
-            say(what)
-            yield
-        return
-    print(what, file=sys.stderr, flush=True)
-    yield
+            yield say
+    else:
+        yield lambda what: print(what, file=sys.stderr, flush=True)
 
 
 @contextmanager

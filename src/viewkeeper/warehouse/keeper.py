@@ -396,18 +396,22 @@ class Keeper:
 
     # --- audit and reload ---
 
-    def audits(self, names: Sequence[str]) -> list[Audit]:
+    def audits(self, names: Sequence[str], watch: Callable[[Sequence[str]], None]) -> list[Audit]:
         """Compute views from their sources, each at its own vector, and compare them with what is stored.
 
-        For summaries of one lattice the sources are read once.
+        For summaries of one lattice the sources are read once. `watch` is told which views come next.
         """
         with self._alone():
-            summaries: dict[str, list[str]] = {}
-            for name in names:
-                if self.summaries.members(name):
-                    summaries.setdefault(self.summaries.lattice_of(name).name, []).append(name)
-            found = {audit.view: audit for of_lattice in summaries.values() for audit in self._of_summaries(of_lattice)}
-            return [found[name] if name in found else self._audit(name) for name in names]
+            together: dict[tuple[str, str], list[str]] = {}
+            for name in dict.fromkeys(names):
+                lattice = self.summaries.lattice_of(name).name if self.summaries.members(name) else ""
+                together.setdefault((lattice, "" if lattice else name), []).append(name)
+            found: dict[str, Audit] = {}
+            for (lattice, name), some in together.items():
+                watch(some)
+                audits = self._of_summaries(some) if lattice else [self._audit(name)]
+                found |= {audit.view: audit for audit in audits}
+            return [found[name] for name in names]
 
     def _audit(self, name: str) -> Audit:
         if name in self.self_maintained.views():

@@ -360,13 +360,20 @@ class Warehouse:
         """
         return self._keeper.refresh(view)
 
+    def awaiting_refresh(self) -> list[str]:
+        """Deferred summaries for which changes wait: until their refresh they cannot be audited."""
+        return self._keeper.summaries.awaiting_refresh()
+
     def audit(self, view: str) -> Audit:
         """Recompute a view from its sources at its own vector, and compare the two as bags."""
         return self.audits(view)[0]
 
-    def audits(self, *views: str) -> list[Audit]:
-        """The same for several views, in this order; for summaries of one lattice the sources are read once."""
-        return self._keeper.audits(views)
+    def audits(self, *views: str, watch: Callable[[Sequence[str]], None] | None = None) -> list[Audit]:
+        """The same for several views, in this order; for summaries of one lattice the sources are read once.
+
+        `watch` is told which views come next.
+        """
+        return self._keeper.audits(views, watch or (lambda _: None))
 
     def reload(self, view: str) -> None:
         """Make a view anew from its sources, as after a TRUNCATE or a lost position."""

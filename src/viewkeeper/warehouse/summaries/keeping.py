@@ -295,6 +295,15 @@ class Summaries:
         """The summaries that read a view."""
         return [n for lattice in self.lattices().values() if view in lattice.inputs for n in lattice.visible]
 
+    def awaiting_refresh(self) -> list[str]:
+        """Deferred summaries that have not got yet what was noted for them, so they are not what their sources give."""
+        return [
+            name
+            for lattice in self.lattices().values()
+            if lattice.deferred and self.waiting.has_any(lattice, self.writer.last)
+            for name in lattice.visible
+        ]
+
     def members(self, name: str) -> list[str]:
         """The tables of a family, or the one summary of this name; none if it is neither."""
         for lattice in self.lattices().values():

@@ -34,7 +34,7 @@ SAME = 1e-9
 def compare(summaries: "Summaries", lattice: Lattice, tables: Sequence[Table]) -> dict[str, tuple[int, list[Weighted]]]:
     """For each of these tables how many rows readers see, and what should be there (+) or should not (-)."""
     record = summaries.writer.last
-    if lattice.deferred and summaries.waiting.has_any(lattice, record):
+    if tables[0].name in summaries.awaiting_refresh():
         raise UsageError(
             f"changes wait for the refresh of {tables[0].name}, so it cannot be compared with its sources now",
             f"run 'viewkeeper refresh {tables[0].name}' first",
