@@ -143,6 +143,16 @@ def test_a_source_that_is_gone_is_forgotten_by_force(lake: Path, fails: Fails) -
     assert "shop" not in output("sources")
 
 
+def test_doctor_of_a_url_needs_no_warehouse_yet(here: Path, fails: Fails) -> None:
+    assert "not a warehouse" in fails("doctor", "crm", "-w", "new")
+    assert not Path("new").exists()
+    assert "CREATE TRIGGER" in output("doctor", "sqlite:///crm.db", "--as", "crm", "-w", "new", exit_code=1)
+    # What is installed carries this identity: what was run by hand has to fit.
+    identity = json.loads(output("status", "-w", "new", "--json"))["id"]
+    output("add-source", "crm", "sqlite:///crm.db", "--install", "-w", "new")
+    assert json.loads(output("status", "-w", "new", "--json"))["id"] == identity
+
+
 def test_doctor(here: Path, fails: Fails) -> None:
     said = fails("add-source", "shop", "sqlite:///shop.db", "--table", "orders")
     assert "nothing captures the changes of" in said

@@ -273,6 +273,18 @@ def test_output_goes_to_a_file(lake: Path, spark: "SparkSession", tmp_path: Path
     assert os.listdir(tmp_path) == ["rows"]
 
 
+def test_the_name_of_the_file_says_its_format(lake: Path, spark: "SparkSession", tmp_path: Path) -> None:
+    for name in ("rows.parquet", "rows.CSV", "rows.json", "rows.txt"):
+        words = ["query", "SELECT city FROM cities WHERE n = 3", "--output", str(tmp_path / name), "-w", str(lake)]
+        done = CliRunner().invoke(viewkeeper, words, catch_exceptions=False)
+        assert (done.exit_code, done.stdout) == (0, "")
+        assert done.stderr.splitlines()[-1] == f"written: {tmp_path / name}"
+    (city,) = pq.ParquetFile(tmp_path / "rows.parquet").read()["city"].to_pylist()
+    assert (tmp_path / "rows.CSV").read_text() == f"city\n{city}\n"
+    assert json.loads((tmp_path / "rows.json").read_text()) == [{"city": city}]
+    assert (tmp_path / "rows.txt").read_text().splitlines()[:2] == ["city", city]
+
+
 def test_parquet_is_one_exact_file(lake: Path, spark: "SparkSession", tmp_path: Path) -> None:
     words = ("query", "SELECT id, amount, placed FROM orders ORDER BY id", "--format", "parquet", "-w", lake)
     for limit, ids in ((3, [1, 1, 2]), (1, [1])):

@@ -5,12 +5,16 @@ Exit code 0: all is well; 1: something is missing or risky.
 
 import json
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
 from viewkeeper.cli.completing import complete_sources
-from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
+from viewkeeper.cli.opening import json_option, open_to_maintain, open_to_read, warehouse_option
 from viewkeeper.cli.progress import announced
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.warehouse import Warehouse
 
 EXIT_FINDINGS = 1
 
@@ -24,8 +28,9 @@ EXIT_FINDINGS = 1
 def doctor(context: click.Context, source: str, path: str, name: str | None, as_json: bool) -> None:
     """Look at a source that was added, or at one that might be, and say what is missing or risky.
 
-    Each finding comes with the statement that mends it. Nothing is changed. For a URL give the name too that the source
-    is to have: what is installed carries it. The password is found as by add-source.
+    Each finding comes with the statement that mends it. Nothing is changed at the source. For a URL give the name too
+    that the source is to have: what is installed carries it, and the name of the warehouse, whose folder is made if it
+    is not there yet. The password is found as by add-source.
 
     Exit code 1 means that there are findings. With what is "missing" changes cannot be captured; a "warning" is a risk.
 
@@ -40,7 +45,7 @@ def doctor(context: click.Context, source: str, path: str, name: str | None, as_
         raise UsageError(f"{source} has a name already", "give --as with a URL")
     from viewkeeper.sources.urls import shown
 
-    with open_to_read(path, quiet=as_json) as warehouse, announced(f"looking at {shown(source)} ...", quiet=as_json):
+    with _opened(source, path, as_json) as warehouse, announced(f"looking at {shown(source)} ...", quiet=as_json):
         findings = warehouse.doctor(source, name)
     if as_json:
         click.echo(json.dumps({"findings": [asdict(finding) for finding in findings]}))
@@ -51,3 +56,15 @@ def doctor(context: click.Context, source: str, path: str, name: str | None, as_
         if not findings:
             click.echo("all is well")
     context.exit(EXIT_FINDINGS if findings else 0)
+
+
+def _opened(source: str, path: str, quiet: bool) -> "Warehouse":
+    """The warehouse; made for a URL, as what is to be installed at a new source carries its identity."""
+    from viewkeeper.errors import NotAWarehouse
+
+    try:
+        return open_to_read(path, quiet=quiet)
+    except NotAWarehouse:
+        if "://" not in source:
+            raise
+        return open_to_maintain(path, quiet=quiet, create=True)

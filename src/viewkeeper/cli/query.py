@@ -3,7 +3,15 @@
 import click
 
 from viewkeeper.cli.opening import open_to_read, warehouse_option
-from viewkeeper.cli.results import FORMATS, check_output, data_is_piped, form_of, json_rows_option, write_result
+from viewkeeper.cli.results import (
+    FORMATS,
+    check_output,
+    data_is_piped,
+    form_of,
+    json_rows_option,
+    say_written,
+    write_result,
+)
 from viewkeeper.cli.sql_text import sql_text
 
 
@@ -11,7 +19,12 @@ from viewkeeper.cli.sql_text import sql_text
 @click.argument("sql", metavar="[SELECT]", required=False)
 @warehouse_option
 @click.option("--file", "file", metavar="FILE", type=click.Path(), help="Read the query from a file.")
-@click.option("--format", "form", type=click.Choice(FORMATS), show_default="table", help="How rows are written.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    help="How rows are written.  [default: as the name of --output ends, else table]",
+)
 @json_rows_option
 @click.option("--output", metavar="FILE", type=click.Path(), help="Write to a file; parquet needs one.")
 @click.option(
@@ -36,13 +49,14 @@ def query(
     Examples:
       viewkeeper query 'SELECT city, SUM(amount) FROM big_orders GROUP BY city' -w lake
       viewkeeper query 'SELECT * FROM big_orders' --format csv > big_orders.csv
-      viewkeeper query --file report.sql --format parquet --output report.parquet
+      viewkeeper query --file report.sql --output report.parquet
     """
     text = sql_text(sql, file, "query")
-    form = form_of(form, as_json)
+    form = form_of(form, as_json, output)
     target = check_output(form, output)
     with (
         open_to_read(path, quiet=as_json or data_is_piped(form, output)) as warehouse,
         warehouse.snapshot() as snapshot,
     ):
         write_result(snapshot.sql(text), form, target, limit)
+    say_written(target, quiet=as_json)

@@ -32,11 +32,12 @@ def json_rows_option(verb: Verb) -> Verb:
     return click.option("--json", "as_json", is_flag=True, help="The same as --format json.")(verb)
 
 
-def form_of(form: str | None, as_json: bool) -> str:
-    """The format of the rows; UsageError if two were asked for."""
+def form_of(form: str | None, as_json: bool, output: str | None = None) -> str:
+    """The format of the rows: what was asked for, else what the name of the file says; UsageError if two were."""
     if as_json and form not in (None, "json"):
         raise UsageError(f"there are two formats: --json and --format {form}", "leave one of them out")
-    return "json" if as_json else form or "table"
+    named = Path(output or "").suffix.lower().removeprefix(".")
+    return "json" if as_json else form or (named if named in FORMATS else "table")
 
 
 def check_output(form: str, output: str | None) -> Path | None:
@@ -77,6 +78,12 @@ def write_result(frame: Any, form: str, target: Path | None, limit: int | None) 
         with _opened(target) as file:
             for line in lines:
                 file.write(line.encode())
+
+
+def say_written(target: Path | None, *, quiet: bool) -> None:
+    """Where the rows are, if they are not to be seen."""
+    if target is not None and not quiet:
+        click.echo(f"written: {target}", err=True)
 
 
 def write_text(text: str, target: Path) -> None:

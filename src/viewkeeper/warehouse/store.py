@@ -186,7 +186,7 @@ def _writer_present(root: Path, holder: bytes) -> WriterPresent:
         who = "another process"
     return WriterPresent(
         f"{root} is being written by {who}",
-        "stop it first, or open the warehouse with read_only=True (reading never waits)",
+        "stop it first; what only reads never waits (in Python: Warehouse.open(..., read_only=True))",
     )
 
 
