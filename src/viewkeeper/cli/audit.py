@@ -58,12 +58,12 @@ def audit(
             "there are views and --all" if everything else "there is no view to audit", "name views, or give --all"
         )
     with open_to_maintain(path, quiet=as_json) as warehouse:
-        known = warehouse.status().views
+        status = warehouse.status()
         waiting: list[str] = []
         if everything:
             waiting = warehouse.awaiting_refresh()
-            views = tuple(view.view for view in known if view.algorithm is not None and view.view not in waiting)
-        halted = {view.view: view.halted.reason for view in known if view.halted is not None and view.view in views}
+            views = tuple(view.view for view in status.views if view.algorithm is not None and view.view not in waiting)
+        halted = {view: reason for view, reason in status.halted.items() if view in views}
         done = _audits(warehouse, [view for view in views if view not in halted], quiet=as_json)
     if as_json:
         told = [_as_json(one, rows) for one in done]

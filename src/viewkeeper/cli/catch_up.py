@@ -53,7 +53,7 @@ def catch_up(context: click.Context, path: str, history: str | None, as_json: bo
                 show(report)
 
             reached = warehouse.catch_up(history=history, watch=watch)
-        halted = {view.view: view.halted.reason for view in warehouse.status().views if view.halted}
+        halted = warehouse.status().halted
     assert last is not None
     if as_json:
         click.echo(json.dumps({"positions": dict(reached), **report_as_json(last, {}), "halted": halted}))

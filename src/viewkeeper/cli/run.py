@@ -62,7 +62,7 @@ def run(context: click.Context, path: str, seconds: float | None, history: str |
 
             report = warehouse.run(seconds, history=history, watch=watch)
         took = monotonic() - begin
-        halted = {view.view: view.halted.reason for view in warehouse.status().views if view.halted}
+        halted = warehouse.status().halted
     failed = {group.name: group.failure for group in report.groups if group.failure is not None}
     if as_json:
         told = {"seconds": round(took, 1), **report_as_json(report, {}), "halted": halted}

@@ -93,6 +93,11 @@ class GroupPlan:
         return tuple(dict.fromkeys(source for how in self.views for source in how.view.sources))
 
 
+def because_it_reads(halted: str, reason: str) -> str:
+    """Why a view is halted that reads one that is; what only viewkeeper knows of is not mentioned."""
+    return reason if halted.startswith(OWN) else f"it reads {halted}, which is halted: {reason}"
+
+
 @dataclass(frozen=True)
 class _Progress:
     """How far a group is at the end of a step, for other threads to see."""
@@ -318,7 +323,7 @@ class Group:
         self._store.halt(self.name, view, reason)
         self.halted[view] = reason
         for over in [name for name, follower in self._followers.items() if view in follower.reads]:
-            self._halt(over, f"it reads {view}, which is halted: {reason}")
+            self._halt(over, because_it_reads(view, reason))
 
     def _source_failed(self, source: str, error: ViewkeeperError) -> None:
         """The source will not go on. If its changes are lost so are the views over it; else they wait for a repair."""

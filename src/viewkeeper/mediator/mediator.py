@@ -15,7 +15,7 @@ from viewkeeper.algorithms.update_queue import MakeZSet
 from viewkeeper.clock import monotonic
 from viewkeeper.errors import SourceError, SourceUnavailable
 from viewkeeper.mediator.feed import Feed
-from viewkeeper.mediator.group import Group, GroupPlan, Recorder, Store
+from viewkeeper.mediator.group import OWN, Group, GroupPlan, Recorder, Store
 from viewkeeper.mediator.report import Report
 from viewkeeper.messages import Position, Vector
 from viewkeeper.sources.base import PATIENCE, Source
@@ -169,7 +169,12 @@ class Mediator:
         return Report(
             tuple(feed.report() for feed in self.feeds.values()),
             tuple(group.report() for group in self.groups),
-            {view: reason for group in self.groups for view, reason in dict(group.halted).items()},
+            {
+                view: reason
+                for group in self.groups
+                for view, reason in dict(group.halted).items()
+                if not view.startswith(OWN)
+            },
         )
 
     # --- what the sources may forget ---

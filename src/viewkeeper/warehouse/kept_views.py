@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.errors import DefinitionError, UnsupportedClause, ViewkeeperError
 from viewkeeper.mediator.choice import choose
+from viewkeeper.mediator.group import because_it_reads
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
@@ -90,7 +91,7 @@ class KeptViews:
     def _why_unfit(one: Kept, view: Definition, unfit: Mapping[str, str]) -> str | None:
         for read in one.reads:
             if read in unfit:
-                return f"it reads {read}, which is halted: {unfit[read]}"
+                return because_it_reads(read, unfit[read])
         if one.hidden != {column for column in view.names if column.startswith(HIDDEN)}:
             return "the keys of what it reads are not those that its rows were stored with"
         return None

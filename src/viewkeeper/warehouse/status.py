@@ -81,6 +81,13 @@ class Status:
     hidden: tuple[ViewStatus, ...] = ()
     """tables that are kept for the sake of the views"""
 
+    @property
+    def halted(self) -> dict[str, str]:
+        """Why views are halted. They are in the order in which they can be reloaded: what a view reads was halted
+        before it."""
+        halts = [view.halted for view in self.views if view.halted is not None]
+        return {halt.view: halt.reason for halt in sorted(halts, key=lambda halt: halt.time)}
+
 
 def status_of(files: Files, identity: str) -> Status:
     """The status at the last commit."""
