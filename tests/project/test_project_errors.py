@@ -85,6 +85,7 @@ YAML = [
     (SHOP + "defaults:\n  refresh: sometimes\n", 4, "sometimes", ""),
     (SHOP + "defaults:\n  summaries:\n    storage: auto\n", 5, "summaries has no property storage", ""),
     (SHOP + "cubes:\n  c: {fact: shop.orders}\n", 4, "cubes.c has no dimensions", ""),
+    (SHOP + "defaults: {retention: 30 dys}\n", 3, "the retention of a view cannot be '30 dys'", "7 days"),
     (
         SHOP + "cubes:\n  c: {fact: shp.orders, dimensions: [c], measures: COUNT(*) AS n, count: 1}\n",
         4,
@@ -188,8 +189,11 @@ def test_tables_that_were_not_chosen() -> None:
 
 def test_no_views() -> None:
     write_files(Path.cwd(), {"viewkeeper.yml": SHOP})
-    with pytest.raises(ViewkeeperError, match=r"^viewkeeper.yml:1: the project has no views"):
+    with pytest.raises(ViewkeeperError, match=r"^viewkeeper.yml:1: the project has no views") as caught:
         Project.load()
+    assert "or views: [] if it is to have none" in str(caught.value)
+    write_files(Path.cwd(), {"viewkeeper.yml": SHOP + "views: []\n"})
+    assert Project.load().views == ()
 
 
 def test_no_project() -> None:
@@ -235,6 +239,26 @@ def test_tables_and_columns_are_checked_by_plan(sql: str, said: str) -> None:
     with pytest.raises(ViewkeeperError) as caught:
         project.plan()
     assert caught.value.detail.startswith(said)
+    assert not project.warehouse.exists()
+
+
+@pytest.mark.parametrize(
+    ("cube", "said"),
+    [
+        ("dimensions: [colour], measures: COUNT(*) AS n", "colour"),
+        ("dimensions: [cust], measures: COUNT(*)", "the measure COUNT(*) has no name"),
+        ("dimensions: [cust], measures: SUM(nothing) AS n", "nothing"),
+        ("dimensions: [cust], measures: COUNT(*) AS n, refresh: now and then", "now and then"),
+    ],
+)
+def test_cubes_are_checked_by_plan(cube: str, said: str) -> None:
+    make_shop(Path("shop.db"))
+    text = f"{SHOP}cubes:\n  c: {{fact: shop.orders, count: 1, {cube}}}\n"
+    project = Project.load(write_files(Path.cwd(), {"viewkeeper.yml": text}))
+    with pytest.raises(ViewkeeperError) as caught:
+        project.plan()
+    assert caught.value.detail.startswith("viewkeeper.yml:4: ")
+    assert said in caught.value.detail
     assert not project.warehouse.exists()
 
 

@@ -34,7 +34,7 @@ def vacuum(path: str, retention: str, grace: str, dry_run: bool, as_json: bool) 
       viewkeeper vacuum -w lake --retention '30 days'
     """
     from viewkeeper.cli.tables import counted, size
-    from viewkeeper.warehouse.durations import seconds
+    from viewkeeper.durations import seconds
 
     # Before anything is opened: a mistake in them has nothing to do with the warehouse.
     keep, young = seconds(retention), seconds(grace)

@@ -5,12 +5,13 @@ A source that was added is known from the warehouse. One that was not is looked 
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from viewkeeper.errors import ViewkeeperError
+from viewkeeper.project.cubes import ProjectCube
 from viewkeeper.project.places import placed
 from viewkeeper.project.sources import ProjectSource
 from viewkeeper.project.views import ProjectView
@@ -19,10 +20,12 @@ from viewkeeper.sources.registry import open_source
 from viewkeeper.sources.urls import resolved
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse_summary import parse_definition
+from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.declared import check_declared
+from viewkeeper.warehouse.summaries.cubes import checked_cube
 from viewkeeper.warehouse.view_properties import VIEWS
 
 if TYPE_CHECKING:
@@ -47,8 +50,8 @@ def relations_at(source: ProjectSource, spark: "Callable[[], SparkSession]") -> 
         raise placed(error, source.place) from error
 
 
-def check_views(views: tuple[ProjectView, ...], relations: Mapping[str, Relation]) -> None:
-    """The error of the first view that cannot be over these relations, with its place."""
+def check_views(views: tuple[ProjectView, ...], relations: Mapping[str, Relation]) -> dict[str, Relation]:
+    """The error of the first view that cannot be over these relations, with its place; else these and the views."""
     known = dict(relations)
     for view in views:
         try:
@@ -59,3 +62,19 @@ def check_views(views: tuple[ProjectView, ...], relations: Mapping[str, Relation
             key = key_of_view(parsed) if isinstance(parsed, View) else None
             types = tuple(column.expression.type for column in parsed.output)
             known[view.name] = Relation(view.name, VIEWS, parsed.columns, types, tuple(key) if key else None)
+    return known
+
+
+def check_cubes(
+    cubes: Iterable[ProjectCube],
+    relations: Mapping[str, Relation],
+    foreign_keys: Mapping[str, Sequence[tuple[str, str]]],
+) -> None:
+    """The error of the first cube that cannot be over these relations, with its place."""
+    for cube in cubes:
+        properties = {REFRESH: cube.refresh} if cube.refresh is not None else {}
+        try:
+            # What determines what makes a cube smaller, and no more.
+            checked_cube(cube.fact, cube.dimensions, cube.measures, relations, foreign_keys, lambda _: None, properties)
+        except ViewkeeperError as error:
+            raise placed(error, cube.place) from error

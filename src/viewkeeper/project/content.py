@@ -46,9 +46,11 @@ def read_content(value: Value, folder: Path, given: Sequence[ViewText] = (), *, 
         texts += file_views(file)
     for module in fields["modules"].texts() if "modules" in fields else ():
         texts += module_views(module, folder)
-    if not texts and not cubes:
+    # Who has dropped the last one says so: an empty folder may as well be a mistake.
+    if not texts and not cubes and not ("views" in fields and not fields["views"].texts()):
         raise value.problem(
-            "the project has no views", f"write CREATE MATERIALIZED VIEW ... into {DEFAULT_VIEWS}/NAME.sql"
+            "the project has no views",
+            f"write CREATE MATERIALIZED VIEW ... into {DEFAULT_VIEWS}/NAME.sql, or views: [] if it is to have none",
         )
     tables = {name: source.tables for name, source in sources.items()}
     views = in_order([read_view(text, defaults) for text in texts], tables)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from viewkeeper.errors import ViewkeeperError
-from viewkeeper.project.checking import check_views, relations_at
+from viewkeeper.project.checking import check_cubes, check_views, relations_at
 from viewkeeper.project.content import Content
 from viewkeeper.project.cubes import ProjectCube
 from viewkeeper.project.ownership import Owned, read_owned
@@ -45,7 +45,11 @@ def make_plan(
     for step in sources:
         source = content.sources[step.name]
         relations |= relations_at(source, spark) if step.changes else stored[step.name].relations
-    check_views(content.views, relations)
+    known = check_views(content.views, relations)
+    declared = {name: [*source.foreign_keys] for name, source in content.sources.items()}
+    for name, before in stored.items():
+        declared.setdefault(name, []).extend(before.foreign_keys)
+    check_cubes(content.cubes.values(), known, declared)
     views: list[Step] = []
     changing = {step.name for step in sources if step.changes}
     for view in content.views:

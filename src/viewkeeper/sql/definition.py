@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from viewkeeper.errors import DefinitionError, UnsupportedClause
+from viewkeeper.durations import seconds
+from viewkeeper.errors import DefinitionError, UnsupportedClause, UsageError
 from viewkeeper.sql.names import refuse_reserved
 from viewkeeper.sql.refresh_mode import refresh_of
 from viewkeeper.sql.syntax import EXPECTED, parse_statement, position, spark_sql
 
+RETENTION = "retention"
 PROPERTIES = (
     "consistency",
     "algorithm",
@@ -23,7 +25,7 @@ PROPERTIES = (
     "group",
     "minmax",
     "core",
-    "retention",
+    RETENTION,
     "nested_depth",
 )
 _CHOICES = {
@@ -107,4 +109,15 @@ def _properties(items: list[exp.Expr]) -> tuple[tuple[str, str], ...]:
                 code="unknown-property",
             )
     refresh_of(result.items())
+    if RETENTION in result:
+        _check_duration(result[RETENTION])
     return tuple(result.items())
+
+
+def _check_duration(value: str) -> None:
+    try:
+        seconds(value)
+    except UsageError as error:
+        raise DefinitionError(
+            f"the {RETENTION} of a view cannot be {value!r}", error.hint, code="unknown-property"
+        ) from None

@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import now
+from viewkeeper.durations import seconds
 from viewkeeper.errors import BadDelta, DefinitionError, UnknownView
 from viewkeeper.messages import Vector
 from viewkeeper.warehouse import appended, rewritten
 from viewkeeper.warehouse.catalog import Catalog, Definition, Layout, find, free_folder, free_name
 from viewkeeper.warehouse.columns import checked_columns, columns_of
-from viewkeeper.warehouse.durations import seconds
 from viewkeeper.warehouse.record import GroupState, Record
 from viewkeeper.warehouse.signed_rows import Delta, SignedRows, frame_in_spark
 from viewkeeper.warehouse.small_loads import MOST_ROWS, stage_rows

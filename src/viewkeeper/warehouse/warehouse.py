@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from viewkeeper.algebra.adaptive import Engines
+from viewkeeper.durations import seconds
 from viewkeeper.errors import NotAWarehouse, UsageError
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.mediator.report import Report
@@ -27,7 +28,6 @@ from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.commit_log import FORMAT_FILE, CommitLog, create_format, read_format
 from viewkeeper.warehouse.compaction import DEFAULT_POLICY, CompactionPolicy, Housekeeper
 from viewkeeper.warehouse.definitions import definitions_of
-from viewkeeper.warehouse.durations import seconds
 from viewkeeper.warehouse.histories import recording
 from viewkeeper.warehouse.keeper import Keeper
 from viewkeeper.warehouse.known_sources import KnownSources

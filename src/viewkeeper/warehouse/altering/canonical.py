@@ -8,13 +8,13 @@ Two definitions mean the same if these forms are equal, clause by clause.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from viewkeeper.durations import seconds
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.sql.refresh_mode import RefreshMode, refresh_of
 from viewkeeper.sql.summary_view import Family, SummaryView, readable
 from viewkeeper.sql.view import OverOperands, View
-from viewkeeper.warehouse.durations import seconds
 
 Parsed = View | OuterJoinView | SummaryView | Family
 

@@ -16,8 +16,9 @@ from viewkeeper.errors import UsageError, ViewkeeperError
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.sql.refresh_mode import refresh_of
+from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import SummaryView
-from viewkeeper.summary.cube import Cube, read_cube
+from viewkeeper.summary.cube import Cube, HierarchyOf, read_cube
 from viewkeeper.summary.cube_lattice import LatticeNode
 from viewkeeper.summary.defined import defined
 from viewkeeper.summary.greedy import choose, total_cost
@@ -93,23 +94,38 @@ def make_cube(
     tell = watch or (lambda line: None)
     relations = keeper.relations()
     sources = keeper.sources.definitions()
-    star = star_tables(
-        fact, relations, [key for one in sources.values() for key in _foreign_keys(one.name, one.foreign_keys)]
-    )
-    cube = read_cube(star, dimensions, measures, keeper.summaries.hierarchies.of)
+    foreign_keys = {one.name: one.foreign_keys for one in sources.values()}
     properties = {REFRESH: refresh} if refresh is not None else {}
-    refresh_of(properties.items())
-    prefix = name or star.fact.alias
-    for point in (cube.top, cube.points[-1]):
-        parsed = parse_definition(cube.create(point, prefix, properties), relations)
-        assert isinstance(parsed, SummaryView)
-        defined(parsed)
+    cube = checked_cube(
+        fact, dimensions, measures, relations, foreign_keys, keeper.summaries.hierarchies.of, properties
+    )
+    prefix = name or cube.star.fact.alias
     tell(f"counting the groups of {len(cube.points)} points of the cube")
     sizes = cube_sizes(keeper, snapshot, cube)
     choice = _choice(cube, sizes, prefix, properties, space_budget, count)
     for view in choice.views:
         free_name(keeper.writer.catalog, view.name)
     return choice if dry_run else _created(keeper, choice, tell)
+
+
+def checked_cube(
+    fact: str,
+    dimensions: Sequence[str],
+    measures: str,
+    relations: Mapping[str, Relation],
+    foreign_keys: Mapping[str, Sequence[ForeignKey]],
+    hierarchy: HierarchyOf,
+    properties: Mapping[str, str],
+) -> Cube:
+    """The cube over these relations, by the foreign keys that their sources declare; an error if it cannot be kept."""
+    declared = [key for source, keys in foreign_keys.items() for key in _foreign_keys(source, keys)]
+    cube = read_cube(star_tables(fact, relations, declared), dimensions, measures, hierarchy)
+    refresh_of(properties.items())
+    for point in (cube.top, cube.points[-1]):
+        parsed = parse_definition(cube.create(point, cube.star.fact.alias, properties), relations)
+        assert isinstance(parsed, SummaryView)
+        defined(parsed)
+    return cube
 
 
 def _check_limits(space_budget: int | None, count: int | None) -> None:
