@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from viewkeeper import Warehouse
-from viewkeeper.errors import DefinitionError, UnsupportedClause, UsageError
+from viewkeeper.errors import DefinitionError, UnknownView, UnsupportedClause, UsageError
 from viewkeeper.mediator.report import Report
 from viewkeeper.storage.self_maintained import STORAGES
 from viewkeeper.warehouse import collected
@@ -157,6 +157,19 @@ def test_a_table_that_lost_a_column_halts_it_and_says_so(shop: Shop) -> None:
     shop.warehouse.reload("v")
     assert shop.warehouse.status().views[0].halted is None
     assert shop.rows()[13, 1, "Di"] == 1
+
+
+def test_what_is_stored_for_a_view_comes_and_goes_with_it(shop: Shop) -> None:
+    shop.create(storage="matview")
+    hidden = [table.view for table in shop.warehouse.status().hidden]
+    assert len(hidden) == 5
+    for table in hidden:
+        for work in (shop.warehouse.reload, shop.warehouse.audit, shop.warehouse.drop_view):
+            with pytest.raises(UnknownView, match="it has: v"):
+                work(table)
+    assert shop.warehouse.audit("v").clean
+    shop.warehouse.drop_view("v")
+    assert shop.warehouse.status().hidden == ()
 
 
 def test_two_views_of_a_group_have_one_vector(shop: Shop) -> None:

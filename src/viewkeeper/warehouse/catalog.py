@@ -222,7 +222,18 @@ def find(catalog: Catalog, view: str) -> Definition:
             f"{view!r} is several tables, and this is about one",
             f"name one of them: {', '.join(sorted(members))}" if members else "read it, query it, or list its states",
         )
-    raise UnknownView(
+    raise _unknown(view, known)
+
+
+def refuse_hidden(catalog: Catalog, *views: str) -> None:
+    """UnknownView for a table that is kept for the sake of a view: it comes and goes with that."""
+    for view in views:
+        if view in catalog and catalog[view].hidden:
+            raise _unknown(view, readable(catalog))
+
+
+def _unknown(view: str, known: tuple[str, ...]) -> UnknownView:
+    return UnknownView(
         f"the warehouse has no view {view!r}", f"{did_you_mean(view, known)}it has: {', '.join(known) or 'none yet'}"
     )
 

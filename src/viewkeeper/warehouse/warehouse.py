@@ -23,7 +23,7 @@ from viewkeeper.messages import Vector
 from viewkeeper.sources.base import Finding
 from viewkeeper.warehouse.altering.alteration import Alteration
 from viewkeeper.warehouse.audits import Audit
-from viewkeeper.warehouse.catalog import Catalogs, find, tables_of
+from viewkeeper.warehouse.catalog import Catalogs, find, refuse_hidden, tables_of
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.commit_log import FORMAT_FILE, CommitLog, create_format, read_format
 from viewkeeper.warehouse.compaction import DEFAULT_POLICY, CompactionPolicy, Housekeeper
@@ -288,6 +288,7 @@ class Warehouse:
 
     def drop_view(self, name: str) -> None:
         """Stop maintaining a view, and drop it."""
+        self._refuse_hidden(name)
         self._keeper.drop_view(name)
 
     def catch_up(
@@ -373,11 +374,16 @@ class Warehouse:
 
         `watch` is told which views come next.
         """
+        self._refuse_hidden(*views)
         return self._keeper.audits(views, watch or (lambda _: None))
 
     def reload(self, view: str) -> None:
         """Make a view anew from its sources, as after a TRUNCATE or a lost position."""
+        self._refuse_hidden(view)
         self._keeper.reload(view)
+
+    def _refuse_hidden(self, *views: str) -> None:
+        refuse_hidden(self._writing().catalog, *views)
 
     @property
     def _keeper(self) -> Keeper:
