@@ -109,7 +109,7 @@ def postgres_without_logical_wal(patch: pytest.MonkeyPatch) -> None:
         def fetchone(self) -> tuple[object, ...]:
             return row
 
-    def begin(self: Any, request: Any) -> None:
+    def begin(self: Any, request: Any, *_: object) -> None:
         Source.__init__(self)
         self.name, self.relations = request.name, {}
 

@@ -163,5 +163,6 @@ def _add(
             raise
         by_hand = error.hint.removeprefix(INSTALL)
         if by_hand.count("\n") > MOST_STATEMENTS:
-            by_hand = f"; 'viewkeeper doctor URL --as {name}' shows the statements to run by hand instead"
+            chosen = "".join(f" --table {table}" for table in tables)
+            by_hand = f"; 'viewkeeper doctor URL --as {name}{chosen}' shows the statements to run by hand instead"
         raise SourceUnfit(error.detail, f"add it with --install{by_hand}") from error

@@ -23,30 +23,38 @@ EXIT_FINDINGS = 1
 @click.argument("source", metavar="NAME|URL", shell_complete=complete_sources)
 @warehouse_option
 @click.option("--as", "name", metavar="NAME", help="The name that the source of a URL is to have.  [default: source]")
+@click.option(
+    "--table", "tables", metavar="TABLE", multiple=True, help="Of a URL only this table; repeatable.  [default: all]"
+)
 @json_option
 @click.pass_context
-def doctor(context: click.Context, source: str, path: str, name: str | None, as_json: bool) -> None:
+def doctor(
+    context: click.Context, source: str, path: str, name: str | None, tables: tuple[str, ...], as_json: bool
+) -> None:
     """Look at a source that was added, or at one that might be, and say what is missing or risky.
 
     Each finding comes with the statement that mends it. Nothing is changed at the source. For a URL give the name too
-    that the source is to have: what is installed carries it, and the name of the warehouse, whose folder is made if it
-    is not there yet. The password is found as by add-source.
+    that the source is to have, and its tables: what is installed carries the name, and that of the warehouse, whose
+    folder is made if it is not there yet. The password is found as by add-source.
 
     Exit code 1 means that there are findings. With what is "missing" changes cannot be captured; a "warning" is a risk.
 
     \b
     Examples:
       viewkeeper doctor shop -w lake
-      viewkeeper doctor 'postgresql://ann:${CRM_PASSWORD}@db/crm' --as crm -w lake
+      viewkeeper doctor 'postgresql://ann:${CRM_PASSWORD}@db/crm' --as crm --table people -w lake
     """
     from viewkeeper.errors import UsageError
 
-    if name is not None and "://" not in source:
-        raise UsageError(f"{source} has a name already", "give --as with a URL")
+    if "://" not in source:
+        if name is not None:
+            raise UsageError(f"{source} has a name already", "give --as with a URL")
+        if tables:
+            raise UsageError(f"{source} has its tables already", "give --table with a URL")
     from viewkeeper.sources.urls import shown
 
     with _opened(source, path, as_json) as warehouse, announced(f"looking at {shown(source)} ...", quiet=as_json):
-        findings = warehouse.doctor(source, name)
+        findings = warehouse.doctor(source, name, tables or None)
     if as_json:
         click.echo(json.dumps({"findings": [asdict(finding) for finding in findings]}))
     else:

@@ -15,9 +15,9 @@ from viewkeeper.project.cubes import ProjectCube
 from viewkeeper.project.places import placed
 from viewkeeper.project.sources import ProjectSource
 from viewkeeper.project.views import ProjectView
-from viewkeeper.sources.base import Request
+from viewkeeper.sources.base import Request, refuse_obstacles
 from viewkeeper.sources.registry import open_source
-from viewkeeper.sources.urls import resolved
+from viewkeeper.sources.urls import resolved, shown
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
@@ -35,19 +35,31 @@ _NOBODY = "0" * 32
 """the warehouse that looks, if it is not there yet: nothing at the source carries its name"""
 
 
-def relations_at(source: ProjectSource, spark: "Callable[[], SparkSession]") -> Mapping[str, Relation]:
-    """The tables that a source has now; it is opened and closed again."""
+def relations_at(
+    source: ProjectSource, spark: "Callable[[], SparkSession]", identity: str | None
+) -> Mapping[str, Relation]:
+    """The tables that a source has now; it is opened and closed again. `identity` is that of the warehouse, if any."""
     try:
         url = resolved(source.name, source.url, os.environ)
-        request = Request(source.name, url, _NOBODY, source.tables, source.keys)
+        request = Request(source.name, url, identity or _NOBODY, source.tables, source.keys)
         with (
             tempfile.TemporaryDirectory(prefix="viewkeeper-") as workspace,
             closing(open_source(request, spark, Path(workspace))) as opened,
         ):
+            if source.install:
+                refuse_obstacles(source.name, opened.obstacles(), _ask_the_doctor(source))
             check_declared(source.name, opened.relations, source.foreign_keys, source.hierarchies)
             return dict(opened.relations)
     except ViewkeeperError as error:
         raise placed(error, source.place) from error
+
+
+def _ask_the_doctor(source: ProjectSource) -> str:
+    """What is to be run carries the name of the warehouse, which the doctor makes if it is not there yet."""
+    tables = "".join(f" --table {table}" for table in source.tables or ())
+    return (
+        f"viewkeeper doctor '{shown(source.url)}' --as {source.name}{tables} -w WAREHOUSE says what to run, and as whom"
+    )
 
 
 def check_views(views: tuple[ProjectView, ...], relations: Mapping[str, Relation]) -> dict[str, Relation]:

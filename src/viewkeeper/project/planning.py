@@ -41,10 +41,11 @@ def make_plan(
     definitions = dict(warehouse.definitions) if warehouse is not None else {}
     owned = read_owned(warehouse.path) if warehouse is not None else Owned()
     sources = [source_step(one, stored.get(one.name), content.views) for one in content.sources.values()]
+    identity = None if warehouse is None else warehouse.id
     relations: dict[str, Relation] = {}
     for step in sources:
         source = content.sources[step.name]
-        relations |= relations_at(source, spark) if step.changes else stored[step.name].relations
+        relations |= relations_at(source, spark, identity) if step.changes else stored[step.name].relations
     known = check_views(content.views, relations)
     declared = {name: [*source.foreign_keys] for name, source in content.sources.items()}
     for name, before in stored.items():

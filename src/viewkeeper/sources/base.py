@@ -12,12 +12,12 @@ until the stream has passed a place, so `transactions` must be running meanwhile
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from viewkeeper.algebra.zset import Row
-from viewkeeper.errors import SourceUnavailable
+from viewkeeper.errors import SourceUnavailable, SourceUnfit
 from viewkeeper.messages import Change, Fetch, Position, Transaction
 from viewkeeper.sql.relation import Relation
 
@@ -69,6 +69,21 @@ class Finding:
     """whether capture is impossible as it is; if not, it is a warning"""
 
 
+def statements(findings: Iterable[Finding]) -> str:
+    """What mends findings, each once and indented, as the end of a hint."""
+    mends = dict.fromkeys(finding.mend for finding in findings)
+    return "".join(f"\n    {line}" for mend in mends for line in mend.splitlines())
+
+
+def refuse_obstacles(source: str, found: Sequence[Finding], hint: str = "") -> None:
+    """SourceUnfit if something is in the way of installing; nothing has been changed then."""
+    if found:
+        raise SourceUnfit(
+            f"{source} cannot be installed as the user of its URL: " + "; ".join(finding.what for finding in found),
+            hint or f"run these first, then install it again:{statements(found)}",
+        )
+
+
 @dataclass(frozen=True)
 class Request:
     """What a user said of a source. `identity` is the warehouse's: what is installed at the source carries it."""
@@ -104,6 +119,17 @@ class Source(ABC):
     @abstractmethod
     def install(self) -> None:
         """Put in place what capture needs. Again is harmless."""
+
+    def obstacles(self) -> list[Finding]:
+        """What `install` needs and cannot put in place by itself, where that can be told before."""
+        return []
+
+    def note(self, kept: Collection[str] = ()) -> None:  # noqa: B027 (most have it written down at the source)
+        """Its relations are remembered as they are now, but for those of `kept`: those are remembered already."""
+
+    def altered(self) -> Mapping[str, str]:
+        """The relations that are not as they were when they were noted, beyond their columns and types, and how."""
+        return {}
 
     @abstractmethod
     def remove(self) -> list[str]:

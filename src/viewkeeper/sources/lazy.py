@@ -5,7 +5,7 @@ where the stream begins, as a disruption.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from viewkeeper.messages import Fetch, Position
@@ -37,8 +37,20 @@ class LazySource(Source):
     def doctor(self) -> list[Finding]:
         return self.opened().doctor()
 
+    def obstacles(self) -> list[Finding]:
+        return self.opened().obstacles()
+
     def install(self) -> None:
         self.opened().install()
+
+    def note(self, kept: Collection[str] = ()) -> None:
+        self.opened().note(kept)
+
+    def altered(self) -> Mapping[str, str]:
+        """Also the columns and types that are not those that were registered."""
+        source = self.opened()
+        found = {name: difference(relation, source.relations.get(name)) for name, relation in self.relations.items()}
+        return {**source.altered(), **{name: reason for name, reason in found.items() if reason}}
 
     def remove(self) -> list[str]:
         return self.opened().remove()

@@ -29,8 +29,8 @@ class Kind:
 
 KINDS = {
     "sqlite": Kind("sqlite.source", "SqliteSource", keeps_notes=True),
-    "postgresql": Kind("postgres.source", "PostgresSource", "postgres"),
-    "postgres": Kind("postgres.source", "PostgresSource", "postgres"),
+    "postgresql": Kind("postgres.source", "PostgresSource", "postgres", keeps_notes=True),
+    "postgres": Kind("postgres.source", "PostgresSource", "postgres", keeps_notes=True),
     "mysql": Kind("mysql.source", "MySqlSource", "mysql"),
     "mariadb": Kind("mysql.source", "MySqlSource", "mysql"),
     "files": Kind("files.source", "FilesSource", reads_with_spark=True),

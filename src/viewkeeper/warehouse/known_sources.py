@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from viewkeeper.errors import DefinitionError, SourceError, SourceUnfit, UnknownName, did_you_mean
-from viewkeeper.sources.base import Finding, Request, Source
+from viewkeeper.sources.base import Finding, Request, Source, statements
 from viewkeeper.sources.lazy import LazySource
 from viewkeeper.sources.registry import kind_of, open_source
 from viewkeeper.sources.urls import resolved, shown
@@ -25,6 +25,8 @@ UNNAMED = "source"
 
 _MOVABLE = ("sqlite", "postgres", "files")
 """kinds of which it can be told that they are what they were, by what capture has put in place"""
+_KEPT_FOR_US = ("postgres",)
+"""kinds at which what was made by hand is taken down too: a slot that nobody follows keeps WAL for ever"""
 _NOTED_HERE = ("files", "delta")
 """kinds of which capture needs notes in the warehouse, and nothing at the source"""
 SOURCE_NAME = re.compile(r"[a-z_][a-z0-9_]*")
@@ -98,6 +100,7 @@ class KnownSources:
             if install:
                 source.install()
             self._refuse_unfit(name, source, install)
+            source.note(() if install or before is None else before.relations)
             check_declared(name, source.relations, foreign_keys, hierarchies)
             definition = SourceDefinition(
                 name,
@@ -146,8 +149,7 @@ class KnownSources:
         if fatal:
             raise SourceUnfit(
                 f"source {name} is not ready: " + "; ".join(finding.what for finding in fatal),
-                ("run:" if installed else f"{INSTALL}, or run:")
-                + "".join(f"\n    {mend}" for mend in dict.fromkeys(finding.mend for finding in fatal)),
+                ("run:" if installed else f"{INSTALL}, or run:") + statements(fatal),
             )
 
     def remove(self, name: str, *, force: bool = False) -> list[str]:
@@ -158,7 +160,7 @@ class KnownSources:
         definition = self.definition(name)
         left: list[str] = []
         try:
-            if definition.installed:
+            if definition.installed or definition.kind in _KEPT_FOR_US:
                 left = self.source(name).remove()
         except SourceError as error:
             if not force:
@@ -179,18 +181,21 @@ class KnownSources:
         if definition.installed or definition.kind in _NOTED_HERE:
             source.install()
         self._refuse_unfit(name, source, definition.installed)
+        source.note()
         definition = replace(definition, relations=dict(source.relations))
         self._definitions.write(definition)
         self._forget(name)
         return definition
 
-    def doctor(self, source: str, name: str | None = None) -> list[Finding]:
-        """What is missing or risky at a source that was added, or at one that might be, by its URL and the name that it
-        is to have: what is installed there carries it."""
+    def doctor(self, source: str, name: str | None = None, tables: Sequence[str] | None = None) -> list[Finding]:
+        """What is missing or risky at a source that was added, or at one that might be, by its URL and the name and
+        tables that it is to have: what is installed there carries them."""
         if "://" not in source:
-            return self.source(source).doctor()
+            known = self.source(source)
+            return [*known.doctor(), *(_altered(name, reason) for name, reason in known.altered().items())]
         name = name or UNNAMED
-        request = Request(name, resolved(name, source, os.environ), self._identity)
+        chosen = None if tables is None else tuple(tables)
+        request = Request(name, resolved(name, source, os.environ), self._identity, chosen)
         with (
             tempfile.TemporaryDirectory(prefix="viewkeeper-") as workspace,
             closing(open_source(request, self._files.spark, Path(workspace))) as opened,
@@ -225,3 +230,11 @@ class KnownSources:
                 self._forget(name)
             except SourceError:
                 continue
+
+
+def _altered(relation: str, reason: str) -> Finding:
+    return Finding(
+        f"{relation} is not as it was when it was added: {reason}",
+        "views over it are halted: alter those that name what is gone, and reload them",
+        fatal=False,
+    )

@@ -203,12 +203,18 @@ class Warehouse:
         """
         return self._keeper.remove_source(name, force=force)
 
-    def doctor(self, source: str, name: str | None = None) -> list[Finding]:
+    def doctor(self, source: str, name: str | None = None, tables: Sequence[str] | None = None) -> list[Finding]:
         """What is missing or risky at a source, each with the statement that mends it.
 
-        `source` is the name of one that was added, or the URL of one that is to be added under `name`.
+        `source` is the name of one that was added, or the URL of one that is to be added under `name`, with `tables`
+        (None: all of them).
         """
-        return self._known_sources.doctor(source, name)
+        return self._known_sources.doctor(source, name, tables)
+
+    @property
+    def id(self) -> str:
+        """What tells this warehouse from others: all that it installs at sources carries it."""
+        return self._identity
 
     @property
     def sources(self) -> tuple[SourceDefinition, ...]:

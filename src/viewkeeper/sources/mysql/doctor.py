@@ -45,6 +45,11 @@ class Doctor:
             *self._keeping(connection),
         ]
 
+    def obstacles(self, connection: Any) -> list[Finding]:
+        """What `install` cannot mend. Whether the user may set what it sets is found when it does."""
+        looks = (self._log, self._grants, self._filters, self._tables)
+        return [finding for look in looks for finding in look(connection) if finding.fatal]
+
     def _log(self, connection: Any) -> Iterator[Finding]:
         if variable(connection, "log_bin") in (None, "OFF", "0"):
             yield Finding(

@@ -56,6 +56,10 @@ class MySqlSource(Source):
         with self._connection() as connection:
             return self._doctor.findings(connection)
 
+    def obstacles(self) -> list[Finding]:
+        with self._connection() as connection:
+            return self._doctor.obstacles(connection)
+
     def install(self) -> None:
         with self._connection() as connection:
             self._doctor.install(connection)

@@ -1,21 +1,35 @@
-"""What is missing or risky for capture at a server, each with the statement that mends it."""
+"""What is missing or risky for capture at a server, each with the statement that mends it.
+
+The statements can be run as they are, from the first to the last: what has to be there before comes before. Where
+another role has to run one than that of the URL, a comment behind it says which.
+"""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from psycopg import sql
 
 from viewkeeper.sources.base import Finding
-from viewkeeper.sources.postgres.catalog import Table, Tables
+from viewkeeper.sources.postgres.catalog import Tables
 from viewkeeper.sources.postgres.connections import Connection
+from viewkeeper.sources.postgres.rights import SUPERUSER, Rights, by, rights
 from viewkeeper.sources.postgres.watch import published_among
 
 OLDEST = 130000
 """pg_current_snapshot() came with PostgreSQL 13."""
 
 
+@dataclass(frozen=True)
+class _Found:
+    """A finding, and whether it hinders `install`, which has only the rights of the role of the URL."""
+
+    finding: Finding
+    hinders: bool
+
+
 def findings(connection: Connection, tables: Tables, name: str) -> list[Finding]:
     """Of the server, of the tables, then of what `install` makes."""
-    return [*_server(connection, name), *_tables(connection, tables, name), *_objects(connection, tables, name)]
+    return [found.finding for found in _all(connection, tables, name)]
 
 
 def missing(connection: Connection, tables: Tables, name: str) -> list[Finding]:
@@ -23,8 +37,35 @@ def missing(connection: Connection, tables: Tables, name: str) -> list[Finding]:
     return [finding for finding in findings(connection, tables, name) if finding.fatal]
 
 
-def _text(statement: sql.Composable) -> str:
-    return statement.as_string()
+def obstacles(connection: Connection, tables: Tables, name: str) -> list[Finding]:
+    """What `install` needs and cannot mend."""
+    return [found.finding for found in _all(connection, tables, name) if found.hinders]
+
+
+def shortcut(connection: Connection, tables: Tables, name: str) -> str:
+    """The statements after which `install` may do everything, where one role owns what is not ours; else ''."""
+    held = rights(connection, tables.all(), name)
+    owned = [*held.tables.values(), *([held.publication] if held.publication else [])]
+    owners = {one.owner for one in owned if not one.ours}
+    if len(owners) != 1:
+        return ""
+    grant = sql.SQL("GRANT {} TO {}").format(sql.Identifier(*owners), sql.Identifier(held.user))
+    lines = [by(grant, SUPERUSER), *held.grant_to_create("").splitlines()]
+    return "".join(f"\n    {line}" for line in lines)
+
+
+def _all(connection: Connection, tables: Tables, name: str) -> Iterator[_Found]:
+    held = rights(connection, tables.all(), name)
+    slot = connection.execute(
+        "SELECT wal_status, active_pid, plugin, database = current_database() FROM pg_replication_slots"
+        " WHERE slot_name = %s",
+        (name,),
+    ).fetchone()
+    yield from (_Found(finding, finding.fatal) for finding in _server(connection, name))
+    yield from (_Found(finding, finding.fatal) for finding in _reading(tables, held))
+    yield from _identities(tables, held)
+    yield from _publication(connection, tables, held, name, following=slot is not None)
+    yield from _slot(slot, name, held)
 
 
 def _server(connection: Connection, name: str) -> Iterator[Finding]:
@@ -47,22 +88,23 @@ def _server(connection: Connection, name: str) -> Iterator[Finding]:
             "the server is a standby, whose snapshots do not tell which transactions are running",
             "give the URL of the primary, or add target_session_attrs=read-write to it",
         )
+    restart = "then restart the server"
     if level != "logical":
-        yield Finding(f"wal_level is {level}", "ALTER SYSTEM SET wal_level = 'logical', then restart the server")
+        yield Finding(f"wal_level is {level}", by("ALTER SYSTEM SET wal_level = 'logical'", SUPERUSER, restart))
     if not exists and slots_used >= slots:
         yield Finding(
             f"all {slots} replication slots are in use",
-            f"ALTER SYSTEM SET max_replication_slots = {slots + 5}, then restart the server; or drop an idle one",
+            by(f"ALTER SYSTEM SET max_replication_slots = {slots + 5}", SUPERUSER, f"{restart}; or drop an idle one"),
         )
     if senders_used >= senders:
         yield Finding(
             f"all {senders} WAL senders are in use",
-            f"ALTER SYSTEM SET max_wal_senders = {senders + 5}, then restart the server",
+            by(f"ALTER SYSTEM SET max_wal_senders = {senders + 5}", SUPERUSER, restart),
         )
     if not may_replicate:
         yield Finding(
             f"the role {user} may not replicate",
-            _text(sql.SQL("ALTER ROLE {} REPLICATION").format(sql.Identifier(user))),
+            by(sql.SQL("ALTER ROLE {} REPLICATION").format(sql.Identifier(user)), SUPERUSER),
         )
     if encoding == "SQL_ASCII":
         yield Finding(
@@ -72,41 +114,25 @@ def _server(connection: Connection, name: str) -> Iterator[Finding]:
     if keep == "-1":
         yield Finding(
             "max_slot_wal_keep_size is not set: if viewkeeper is away for long, kept WAL can fill the server's disk",
-            "ALTER SYSTEM SET max_slot_wal_keep_size = '10GB', then SELECT pg_reload_conf()",
+            by("ALTER SYSTEM SET max_slot_wal_keep_size = '10GB'; SELECT pg_reload_conf()", SUPERUSER),
             fatal=False,
         )
 
 
-def _tables(connection: Connection, tables: Tables, name: str) -> Iterator[Finding]:
-    published = published_among(connection, tables.all(), name)
-    rows = connection.execute(
-        "SELECT c.oid::int8, current_user, has_table_privilege(c.oid, 'SELECT'),"
-        " pg_has_role(c.relowner, 'USAGE'), pg_get_userbyid(c.relowner), c.relreplident::text"
-        " FROM pg_class c WHERE c.oid = ANY (%s::int8[]::oid[])",
-        ([table.oid for table in tables.all()],),
-    )
-    privileges = {row[0]: row[1:] for row in rows}
+def _reading(tables: Tables, held: Rights) -> Iterator[Finding]:
+    user = sql.Identifier(held.user)
     for table in tables.all():
-        if table.oid not in privileges:
+        of_table = held.tables.get(table.oid)
+        if of_table is None:
             yield Finding(f"{table.relation.name} was dropped", "open the source again", fatal=False)
             continue
-        user, may_select, is_owner, owner, identity = privileges[table.oid]
-        fatal = table is not tables.mark
-        if not may_select and fatal:
-            grant = sql.SQL("GRANT SELECT ON {} TO {}").format(table.quoted, sql.Identifier(user))
-            yield Finding(f"the role {user} may not read {table.relation.name}", _text(grant))
+        if not of_table.may_select and table is not tables.mark:
+            grant = sql.SQL("GRANT SELECT ON {} TO {}").format(table.quoted, user)
+            yield Finding(f"the role {held.user} may not read {table.relation.name}", by(grant, of_table.owner))
         if table.row_security:
-            mend = sql.SQL("ALTER ROLE {} BYPASSRLS").format(sql.Identifier(user))
-            yield Finding(f"row level security hides rows of {table.relation.name} from the role {user}", _text(mend))
-        as_owner = "" if is_owner else f" (as {owner}, who owns the table)"
-        if identity != "f":
-            mend = sql.SQL("ALTER TABLE ONLY {} REPLICA IDENTITY FULL").format(table.quoted)
-            yield Finding(f"the replica identity of {table.relation.name} is not FULL", _text(mend) + as_owner, fatal)
-        if table.oid not in published:
             yield Finding(
-                f"{table.relation.name} is not in the publication {name}",
-                _publish(connection, table, name) + as_owner,
-                fatal,
+                f"row level security hides rows of {table.relation.name} from the role {held.user}",
+                by(sql.SQL("ALTER ROLE {} BYPASSRLS").format(user), SUPERUSER),
             )
         for column in table.generated:
             yield Finding(
@@ -116,49 +142,72 @@ def _tables(connection: Connection, tables: Tables, name: str) -> Iterator[Findi
             )
 
 
-def _publish(connection: Connection, table: Table, name: str) -> str:
-    there = connection.execute("SELECT FROM pg_publication WHERE pubname = %s", (name,)).fetchone() is not None
-    text = "ALTER PUBLICATION {} ADD TABLE ONLY {}" if there else "CREATE PUBLICATION {} FOR TABLE ONLY {}"
-    return _text(sql.SQL(text).format(sql.Identifier(name), table.quoted))
+def _identities(tables: Tables, held: Rights) -> Iterator[_Found]:
+    for table in tables.all():
+        if table.oid in held.tables and held.tables[table.oid].identity != "f":
+            doer = held.doer([table], publishing=False)
+            mend = by(sql.SQL("ALTER TABLE ONLY {} REPLICA IDENTITY FULL").format(table.quoted), doer)
+            what = f"the replica identity of {table.relation.name} is not FULL"
+            yield _Found(Finding(what, mend, fatal=table is not tables.mark), hinders=bool(doer))
 
 
-def _objects(connection: Connection, tables: Tables, name: str) -> Iterator[Finding]:
-    publication = connection.execute(
+def _publication(
+    connection: Connection, tables: Tables, held: Rights, name: str, *, following: bool
+) -> Iterator[_Found]:
+    """All tables that are to be published, in one statement: the second CREATE PUBLICATION would fail."""
+    published = published_among(connection, tables.all(), name)
+    lacking = [table for table in tables.all() if table.oid in held.tables and table.oid not in published]
+    if lacking or (held.publication is None and not tables.all()):
+        doer = held.doer(lacking, publishing=True)
+        listed = sql.SQL(", ").join(sql.SQL("ONLY {}").format(table.quoted) for table in lacking)
+        text = "ALTER PUBLICATION {} ADD TABLE " if held.publication else "CREATE PUBLICATION {}"
+        text += " FOR TABLE " if lacking and not held.publication else ""
+        publish = sql.SQL(text).format(sql.Identifier(name)) + listed
+        if following and lacking:
+            # Of a transaction that has begun, the slot would tell only what it writes from then on.
+            lock = sql.SQL("BEGIN; LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE; ").format(listed)
+            publish = lock + publish + sql.SQL("; COMMIT")
+        grant = held.grant_to_create(doer)
+        names = [table.relation.name for table in lacking]
+        what = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not published"
+        yield _Found(
+            Finding(
+                what if lacking else f"there is no publication {name}",
+                f"{grant}\n{by(publish, doer)}" if grant else by(publish, doer),
+                fatal=not lacking or any(table is not tables.mark for table in lacking),
+            ),
+            hinders=bool(doer or grant),
+        )
+    whole = connection.execute(
         "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication WHERE pubname = %s", (name,)
     ).fetchone()
-    if publication is None and not tables.all():
-        yield Finding(f"there is no publication {name}", f"CREATE PUBLICATION {name}")
-    if publication is None and not _may_create(connection):
-        user, database = connection.info.user, connection.info.dbname
-        grant = sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(sql.Identifier(database), sql.Identifier(user))
-        yield Finding(f"the role {user} may not make a publication", _text(grant), fatal=False)
-    if publication is not None and not publication[0]:
+    if whole is not None and not whole[0]:
         mend = sql.SQL("ALTER PUBLICATION {} SET (publish = 'insert, update, delete, truncate')")
-        yield Finding(f"the publication {name} leaves out kinds of changes", _text(mend.format(sql.Identifier(name))))
-    slot = connection.execute(
-        "SELECT wal_status, active_pid, plugin, database = current_database() FROM pg_replication_slots"
-        " WHERE slot_name = %s",
-        (name,),
-    ).fetchone()
+        yield _Found(
+            Finding(
+                f"the publication {name} leaves out kinds of changes",
+                by(mend.format(sql.Identifier(name)), held.doer([], publishing=True)),
+            ),
+            hinders=True,
+        )
+
+
+def _slot(slot: tuple[str | None, int | None, str, bool] | None, name: str, held: Rights) -> Iterator[_Found]:
     create = f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')"
     replace = f"SELECT pg_drop_replication_slot('{name}'); {create}"
     if slot is None:
-        yield Finding(f"there is no replication slot {name}", create)
+        mend = by(create, held.user, "behind all others; or --install does it")
+        yield _Found(Finding(f"there is no replication slot {name}", mend), hinders=False)
     elif slot[2] != "pgoutput" or not slot[3]:
-        yield Finding(f"the replication slot {name} is for another plugin or database", replace)
+        what = f"the replication slot {name} is for another plugin or database"
+        yield _Found(Finding(what, by(replace, held.user)), hinders=True)
+    elif held.publication is None:
+        what = f"the replication slot {name} is older than its publication, and cannot go on"
+        yield _Found(Finding(what, by(replace, held.user, "behind all others; then reload the views")), hinders=False)
     elif slot[0] == "lost":
-        yield Finding(
-            f"the replication slot {name} has lost WAL that it needed (max_slot_wal_keep_size)",
-            f"{replace}; then reload the views",
-        )
+        what = f"the replication slot {name} has lost WAL that it needed (max_slot_wal_keep_size)"
+        yield _Found(Finding(what, by(replace, held.user, "then reload the views")), hinders=False)
     elif slot[1] is not None:
-        yield Finding(
-            f"the replication slot {name} is being followed, by process {slot[1]} of the server",
-            f"if it is not this warehouse: SELECT pg_terminate_backend({slot[1]})",
-            fatal=False,
-        )
-
-
-def _may_create(connection: Connection) -> bool:
-    row = connection.execute("SELECT has_database_privilege(current_database(), 'CREATE')").fetchone()
-    return bool(row and row[0])
+        what = f"the replication slot {name} is being followed, by process {slot[1]} of the server"
+        mend = f"if it is not this warehouse: SELECT pg_terminate_backend({slot[1]})"
+        yield _Found(Finding(what, mend, fatal=False), hinders=False)

@@ -8,17 +8,20 @@ transaction is under way that began before, so that a reading afterwards misses 
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from viewkeeper.errors import PositionLost, SourceUnfit
 from viewkeeper.messages import Fetch, Position
-from viewkeeper.sources.base import PATIENCE, Batch, Finding, Reading, Request, Source
+from viewkeeper.sources.base import PATIENCE, Batch, Finding, Reading, Request, Source, refuse_obstacles, statements
 from viewkeeper.sources.postgres.catalog import registered
 from viewkeeper.sources.postgres.connections import Connection, Connections
-from viewkeeper.sources.postgres.doctor import findings, missing
-from viewkeeper.sources.postgres.installing import install, object_name, remove, slot_begins, stale_tables
+from viewkeeper.sources.postgres.doctor import findings, missing, obstacles, shortcut
+from viewkeeper.sources.postgres.installing import install, object_name
+from viewkeeper.sources.postgres.memo import Notes, altered_tables, slot_begins, stale_tables
 from viewkeeper.sources.postgres.readings import Readings
+from viewkeeper.sources.postgres.removing import remove
 from viewkeeper.sources.postgres.snapshots import Retained, lsn_of, parse_lsn, position_of
 from viewkeeper.sources.postgres.stream import Stream, Wishes
 from viewkeeper.sources.postgres.watch import nudge
@@ -30,9 +33,10 @@ _NUDGE_AFTER = 0.05
 class PostgresSource(Source):
     """One database of a PostgreSQL server, version 13 or later."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, workspace: Path | None = None) -> None:
         super().__init__()
         self.name = request.name
+        self._notes = Notes(workspace)
         self._request = request
         self._slot = object_name(request.identity, request.name)
         self._connections = Connections(request.name, request.url)
@@ -66,14 +70,33 @@ class PostgresSource(Source):
         with self._connections.plain() as connection:
             return findings(connection, self._tables, self._slot)
 
+    def obstacles(self) -> list[Finding]:
+        with self._connections.plain() as connection:
+            return obstacles(connection, self._tables, self._slot)
+
     def install(self) -> None:
         with self._connections.plain() as connection:
             self._register(connection)
+            self._refuse_obstacles(connection)
             install(connection, self._tables, self._slot)
+
+    def _refuse_obstacles(self, connection: Connection) -> None:
+        found = obstacles(connection, self._tables, self._slot)
+        hint = f"run these first, then install it again:{statements(found)}"
+        if simpler := shortcut(connection, self._tables, self._slot):
+            hint += f"\nor these, and installing does all of it:{simpler}"
+        refuse_obstacles(self.name, found, hint)
+
+    def note(self, kept: Collection[str] = ()) -> None:
+        self._notes.write(self._tables, kept)
+
+    def altered(self) -> Mapping[str, str]:
+        with self._connections.plain() as connection:
+            return altered_tables(connection, self._tables, self._slot, self._notes)
 
     def remove(self) -> list[str]:
         with self._connections.plain() as connection:
-            return remove(connection, self._slot)
+            return remove(connection, self._tables, self._slot)
 
     def retained(self) -> int | None:
         with self._connections.plain() as connection:
@@ -112,7 +135,7 @@ class PostgresSource(Source):
         self.stream_starts(None)
         self._check_slot(after)
         with self._connections.plain() as connection:
-            stale = stale_tables(connection, self._tables, self._slot)
+            stale = stale_tables(connection, self._tables, self._slot, self._notes)
         stream = Stream(self.name, self._connections, self._tables, self._slot, self._retained, self._wishes, stale)
         yield from stream.batches(lsn_of(after or ""), stop, self.passed)
 
@@ -143,7 +166,7 @@ class PostgresSource(Source):
         if lacking:
             raise SourceUnfit(
                 f"{self.name} cannot be captured: " + "; ".join(finding.what for finding in lacking),
-                "install it, or run: " + "; ".join(finding.mend for finding in lacking),
+                f"install it, or run:{statements(lacking)}",
             )
 
     def acknowledge(self, position: Position) -> None:

@@ -18,7 +18,7 @@ from viewkeeper.sources.postgres.assembly import Assembler
 from viewkeeper.sources.postgres.bell import Bell
 from viewkeeper.sources.postgres.catalog import Table, Tables
 from viewkeeper.sources.postgres.connections import Connections
-from viewkeeper.sources.postgres.installing import confirmed_place
+from viewkeeper.sources.postgres.memo import confirmed_place
 from viewkeeper.sources.postgres.replication_link import ReplicationLink
 from viewkeeper.sources.postgres.snapshots import Retained, Streamed, position_of
 from viewkeeper.sources.postgres.watch import alterations, look, nudge
