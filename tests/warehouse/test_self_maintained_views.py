@@ -15,6 +15,7 @@ from viewkeeper.mediator.report import Report
 from viewkeeper.storage.self_maintained import STORAGES
 from viewkeeper.warehouse import collected
 from viewkeeper.warehouse.self_maintained import first_structures
+from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,30 +96,43 @@ def test_dropping_leaves_nothing(shop: Shop, storage: str) -> None:
     assert shop.warehouse.audit("v").clean
 
 
-@pytest.mark.parametrize("storage", ["matview", "partial-operand", "too many rows", "too many pairs"])
-def test_large_relations_are_joined_in_arrow(shop: Shop, storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if these few rows were many: what is stored first is what Spark, which audits it, computes."""
+@pytest.fixture
+def large(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    """As if its few rows were many."""
     monkeypatch.setattr(collected, "MOST_ROWS", 2)
     shop.warehouse._keeper.engines.most_rows = 2
-    in_arrow = []
-    refresh = first_structures.refresh
+    return shop
 
-    def noticed(*given: Any, **options: Any) -> Any:
-        in_arrow.append(storage)
-        return refresh(*given, **options)
 
-    monkeypatch.setattr(first_structures, "refresh", noticed)
-    if storage == "too many rows":
-        monkeypatch.setattr(first_structures, "MOST_READ", 6)
-    elif storage == "too many pairs":
-        monkeypatch.setattr(first_structures, "MOST_JOINED", 2)
-    shop.create(storage=storage if storage in STORAGES else "matview")
-    assert in_arrow == [storage] * (storage in STORAGES)
-    shop.does("INSERT INTO orders VALUES (14, 3, 8)")
-    shop.does("DELETE FROM people WHERE id = 2")
-    shop.warehouse.catch_up()
-    assert shop.rows() == Counter([(10, 5, "Ann"), (11, 7, "Ann"), (14, 8, "Cy")])
-    assert shop.warehouse.audit("v").clean
+@pytest.mark.parametrize("storage", ["outerjoin", "partial-operand"])
+def test_large_relations_are_joined_in_arrow(large: Shop, storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is stored first is what Spark, which audits it, computes."""
+    monkeypatch.delattr(SelfMaintainedViews, "computed")
+    large.does("INSERT INTO orders VALUES (15, NULL, 9)")
+    large.create(storage=storage)
+    monkeypatch.undo()
+    large.does("INSERT INTO orders VALUES (14, 3, 8)")
+    large.does("DELETE FROM people WHERE id = 2")
+    large.warehouse.catch_up()
+    assert large.rows() == Counter([(10, 5, "Ann"), (11, 7, "Ann"), (14, 8, "Cy")])
+    assert large.warehouse.audit("v").clean
+
+
+@pytest.mark.parametrize(
+    ("limit", "low", "enough"), [("MOST_READ", 6, 7), ("MOST_JOINED", 3, 4), ("MOST_BYTES", 100, 1_000)]
+)
+def test_very_large_relations_are_joined_in_spark(
+    large: Shop, limit: str, low: int, enough: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spark(*_: object) -> None:
+        raise UsageError("this is for Spark", "")
+
+    monkeypatch.setattr(SelfMaintainedViews, "computed", spark)
+    monkeypatch.setattr(first_structures, limit, low)
+    with pytest.raises(UsageError, match="this is for Spark"):
+        large.create(storage="matview")
+    monkeypatch.setattr(first_structures, limit, enough)
+    large.create(storage="matview")
 
 
 def test_an_audit_finds_a_structure_that_is_wrong_and_a_reload_mends_it(shop: Shop) -> None:
@@ -157,6 +171,27 @@ def test_a_table_that_lost_a_column_halts_it_and_says_so(shop: Shop) -> None:
     shop.warehouse.reload("v")
     assert shop.warehouse.status().views[0].halted is None
     assert shop.rows()[13, 1, "Di"] == 1
+
+
+@pytest.mark.parametrize("storage", ["remote", "viewcache"])
+def test_a_summary_over_a_halted_view_waits_for_it(shop: Shop, storage: str) -> None:
+    shop.create(storage=storage)
+    shop.create("total", "SELECT name, COUNT(*) AS n FROM v GROUP BY name")
+    shop.does("ALTER TABLE people RENAME COLUMN name TO called")
+    shop.does("INSERT INTO people VALUES (9, 'Di')")
+    shop.warehouse.catch_up()
+    assert "v" in shop.warehouse.status().halted
+    with pytest.raises(UsageError, match="reload v first"):
+        shop.warehouse.reload("total")
+    assert "v" in shop.warehouse.status().halted, "it still misses Di"
+    shop.does("ALTER TABLE people RENAME COLUMN called TO name")
+    shop.warehouse.reload("v")
+    shop.warehouse.reload("total")
+    assert shop.warehouse.status().halted == {}
+    shop.does("INSERT INTO orders VALUES (20, 9, 5)")
+    shop.warehouse.catch_up()
+    assert all(audit.clean for audit in shop.warehouse.audits("v", "total"))
+    assert shop.rows()[20, 5, "Di"] == 1
 
 
 def test_what_is_stored_for_a_view_comes_and_goes_with_it(shop: Shop) -> None:

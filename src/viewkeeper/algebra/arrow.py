@@ -14,6 +14,8 @@ expressions; for a handful of rows the one in memory is faster, as each hash joi
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from operator import add
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -134,6 +136,14 @@ class ArrowZSet:
             consolidated=same,
             positive=all(zset.positive for zset in some),
         )
+
+    def plus_disjoint(self, *others: "ArrowZSet") -> "ArrowZSet":
+        """The sum with others, none of whose rows is in another: if each is added up, so is the sum."""
+        whole = reduce(add, others, self)
+        some = [zset for zset in (self, *others) if zset.table.num_rows]
+        kinds = whole.table.schema.types
+        same = all(zset.consolidated and zset.table.schema.types == kinds for zset in some)
+        return ArrowZSet(self.columns, whole.table, consolidated=same, positive=whole.positive)
 
     def __sub__(self, other: "ArrowZSet") -> "ArrowZSet":
         return self + (-other)

@@ -31,8 +31,7 @@ def both_ways(some: Z, others: Z) -> Z:
 
 def absent(columns: Columns) -> Expression:
     """Whether all of these are NULL."""
-    tests: list[exp.Expr] = [exp.Is(this=qualified(column), expression=exp.Null()) for column in columns]
-    return Expression.from_node(exp.and_(*tests))
+    return Expression.from_node(exp.and_(*map(_null, columns)))
 
 
 def present(columns: Columns) -> Expression:
@@ -45,5 +44,16 @@ def able_to_join(change: Z, on: Columns) -> Z:
     return change.select(tuple(Expression.from_node(_not_null(column)) for column in on))
 
 
+def unable_to_join(change: Z, on: Columns) -> Z:
+    """These others."""
+    if not on:
+        return change - change
+    return change.select((Expression.from_node(exp.or_(*(_null(column) for column in on))),))
+
+
+def _null(column: str) -> exp.Expr:
+    return exp.Is(this=qualified(column), expression=exp.Null())
+
+
 def _not_null(column: str) -> exp.Expr:
-    return exp.Not(this=exp.Is(this=qualified(column), expression=exp.Null()))
+    return exp.Not(this=_null(column))

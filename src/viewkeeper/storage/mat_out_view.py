@@ -16,7 +16,7 @@ from viewkeeper.storage.change_sets import absent, present
 from viewkeeper.storage.join_tree import Columns, JoinTree, TwoWayJoin
 from viewkeeper.storage.parts import Parts, PartsLayout, refresh_parts
 from viewkeeper.storage.storage import changed_keys
-from viewkeeper.storage.tables import Changes, Structure, Tables, Z, computed_once
+from viewkeeper.storage.tables import Changes, Structure, Tables, Z, computed_once, disjoint_sum
 
 
 class MatOutView:
@@ -52,7 +52,7 @@ class MatOutView:
             left, right = left.keep(layout.left), leaves[join.number]
             parts = refresh_parts(layout, self._stored_parts(join, tables, left, right), left, right)
             left_alone, right_alone = self._padded(layout, parts.left), self._padded(layout, parts.right)
-            changes[f"outer {join.number}"] = parts.joined + left_alone + right_alone
+            changes[f"outer {join.number}"] = disjoint_sum(parts.joined, left_alone, right_alone)
             left = parts.joined
             if join.kind in (JoinKind.LEFT, JoinKind.FULL):
                 left = left + left_alone

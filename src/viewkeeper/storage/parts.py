@@ -20,7 +20,7 @@ from typing import Generic
 
 from viewkeeper.algebra.zset import On
 from viewkeeper.sql.expressions import Expression
-from viewkeeper.storage.change_sets import able_to_join, deleted, inserted
+from viewkeeper.storage.change_sets import able_to_join, deleted, inserted, unable_to_join
 from viewkeeper.storage.join_tree import Columns, TwoWayJoin
 from viewkeeper.storage.tables import Z
 
@@ -87,8 +87,8 @@ def refresh_parts(layout: PartsLayout, before: Parts[Z], left: Z, right: Z) -> P
     right_alone = (right_stays + right_new).key_delete(joined, right_ids)
     return Parts(
         joining - lost,
-        left_alone - before.left + (left - joinable_left),
-        right_alone - before.right + (right - joinable_right),
+        left_alone - before.left + unable_to_join(left, join.left_on),
+        right_alone - before.right + unable_to_join(right, join.right_on),
     )
 
 

@@ -6,8 +6,10 @@ That is all that a refresh asks: rows that a change may concern, found by what i
 whole table.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Generic, Protocol, TypeVar
 
 from viewkeeper.algebra.zset import ZSet
@@ -75,6 +77,12 @@ class HeldTables(Generic[Z]):
 def matching(rows: Z, columns: Columns, keys: Z) -> Z:
     """rows ⋉ keys."""
     return rows.matching(keys.distinct(), tuple(zip(columns, keys.columns, strict=True)))
+
+
+def disjoint_sum(first: Z, *others: Z) -> Z:
+    """Their sum. No row of one is in another, which saves an engine that adds rows up late from looking."""
+    told: Callable[..., Z] | None = getattr(first, "plus_disjoint", None)
+    return reduce(add, others, first) if told is None else told(*others)
 
 
 def computed_once(rows: Z) -> Z:

@@ -1,10 +1,11 @@
 """The first content of all structures of a view: as if all rows of its relations had just come.
 
-few rows                        in memory
-up to a few millions            in Arrow, on the driver, which computes what several structures share once
-more, or what only Spark can    in Spark, which is given a plan for each structure
+few rows                              in memory
+what takes an eighth of the memory    in Arrow, on the driver, which computes what several structures share once
+more, or what only Spark can          in Spark, which is given a plan for each structure
 """
 
+import os
 from collections.abc import Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,11 @@ MOST_READ = 5_000_000
 """Rows of all relations together that are joined on the driver."""
 MOST_JOINED = 10_000_000
 """Joined rows that are expected of them."""
+MOST_BYTES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8
+"""Bytes of the joined rows. Computing and writing them takes some three times as much."""
+
+NUMBER = 8
+"""bytes of a number"""
 
 _ONE = pa.scalar(1, pa.int64())
 
@@ -62,7 +68,20 @@ def _in_arrow(kept: KeptView, contents: Mapping[str, AdaptiveZSet]) -> dict[int,
     for number, leaf in enumerate(tree.leaves):
         rows = whole[leaf.operand.relation.name].rename(leaf.operand.columns)
         given[number] = rows.select(leaf.own).keep(leaf.given)
-    return given if expected_rows(tree, given) <= MOST_JOINED else None
+    rows = expected_rows(tree, given)
+    width = max(row_bytes(one.columns, given) for one in kept.storage.structures)
+    return given if rows <= MOST_JOINED and rows * width <= MOST_BYTES else None
+
+
+def row_bytes(columns: Columns, leaves: Mapping[int, ArrowZSet]) -> float:
+    """How much a row of a structure takes: of these columns, as they are in the operands."""
+    widths = {
+        column: leaf.table[column].nbytes / max(leaf.table.num_rows, 1)
+        for leaf in leaves.values()
+        for column in leaf.columns
+    }
+    # A number that the storage gives to rows is in no operand.
+    return float(sum(widths.get(column, NUMBER) for column in columns))
 
 
 def expected_rows(tree: JoinTree, leaves: Mapping[int, ArrowZSet]) -> float:

@@ -286,10 +286,18 @@ class Summaries:
         """Stop refreshing a lattice: its tables stay as they are, and say why."""
         self._halt_tables(lattice.name, reason)
 
+    def refuse_halted_inputs(self, lattice: Lattice) -> None:
+        """UsageError if it reads a view that is halted: what is computed from that would be as wrong."""
+        halted = self._halts.all()
+        for name in lattice.inputs:
+            if name in halted and not name.startswith(RESERVED):
+                raise UsageError(f"{', '.join(lattice.visible)} reads {name}, which is halted", f"reload {name} first")
+
     def unhalt(self, lattice: Lattice) -> None:
-        """It is right again."""
+        """It is right again, with the feed and the copies of its own."""
         for name in (*lattice.visible, *lattice.inputs):
-            self._halts.remove(self.catalog[name].folder)
+            if name in lattice.visible or name.startswith(RESERVED):
+                self._halts.remove(self.catalog[name].folder)
 
     def over(self, view: str) -> list[str]:
         """The summaries that read a view."""
