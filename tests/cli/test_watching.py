@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from viewkeeper.cli import watching
-from viewkeeper.cli.watching import Rates, report_as_json, summary, trouble
+from viewkeeper.cli.report_words import summary
+from viewkeeper.cli.watching import OF_ALL, Rates, report_as_json, trouble
 from viewkeeper.mediator.report import GroupReport, Report, SourceReport
 
-SHOP = SourceReport("shop", "00000000000000000012", 3, retained=2048)
+SHOP = SourceReport("shop", "00000000000000000012", 3, retained=2048, transactions=10)
 AWAY = replace(SHOP, trouble="connection\n\trefused", unreachable_for=12.4, attempts=4, retry_in=3.2)
 GROUP = GroupReport("g", ("v",), {"shop": "00000000000000000012"}, 10, 4, 0, 10, 0, 15, 8, 100, 50)
 CALM = Report((SHOP,), (GROUP,), {})
@@ -25,7 +26,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_the_rate_is_that_of_the_last_seconds(clock: list[float]) -> None:
     rates = Rates()
-    assert rates.of(CALM) == {"g": 0.0}
+    assert rates.of(CALM) == {"g": 0.0, OF_ALL: 0.0}
     seen = []
     for second in range(1, 20):
         clock[0] += 1
@@ -46,6 +47,53 @@ def test_trouble_is_told_with_the_time_until_the_next_try() -> None:
 
 def test_the_summary() -> None:
     assert summary(CALM) == "10 transactions became 10 states in 4 commits with 1.50 queries each"
+    nothing = replace(GROUP, transactions=0, states=0, commits=0, queries=0)
+    assert summary(replace(CALM, groups=(GROUP, nothing))) == summary(CALM)
+    assert summary(Report((replace(SHOP, transactions=0),), (nothing,), {})) == "no new transactions"
+    begun = replace(GROUP, transactions=2, states=0, commits=0, queries=1)
+    assert summary(Report((replace(SHOP, transactions=2),), (begun,), {})) == (
+        "2 transactions came, and no view shows them yet"
+    )
+
+
+def test_a_transaction_that_concerns_two_groups_is_one() -> None:
+    one = replace(GROUP, transactions=1, states=1, commits=1, queries=2)
+    assert summary(Report((replace(SHOP, transactions=1),), (one, replace(one, name="h")), {})) == (
+        "1 transaction with 4.00 queries; 2 groups of views made of it 2 states in 2 commits"
+    )
+    two = Report((SHOP,), (GROUP, replace(GROUP, name="h", states=7, commits=3, queries=0)), {})
+    assert summary(two) == (
+        "10 transactions with 1.50 queries each; 2 groups of views made of them 17 states in 7 commits"
+    )
+    assert report_as_json(two, {})["transactions"] == 10
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return [line.partition(" ")[2] for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.mark.parametrize("quietly", [True, False])
+def test_what_ends_the_verb_with_an_error_is_left_to_it(quietly: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    gone = replace(SHOP, failure="the password is wrong", transactions=0)
+    unaware = replace(GROUP, behind={"shop": 0})
+    stopped = replace(unaware, failure="the password is wrong")
+    with watching.watching(as_json=False, quietly=quietly) as show:
+        show(replace(CALM, sources=(gone,), groups=(unaware, unaware)))
+        show(replace(CALM, sources=(gone,), groups=(stopped, replace(stopped, name="h"))))
+    assert lines(capsys) == ([] if quietly else ["no new transactions; at shop 12"])
+
+
+def test_a_failure_is_told_once_while_other_groups_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+    gone = replace(SHOP, failure="the password is wrong", transactions=0)
+    stopped = replace(GROUP, behind={"shop": 0}, failure="the password is wrong")
+    other = replace(GROUP, name="other", behind={"crm": 0})
+    with watching.watching(as_json=False, positions=False) as show:
+        show(replace(CALM, sources=(gone,), groups=(stopped, other)))
+    assert lines(capsys) == [
+        "source shop: stopped: the password is wrong",
+        "group g: stopped: with source shop",
+        "no new transactions",
+    ]
 
 
 def test_json_has_what_follows_from_the_figures() -> None:
@@ -56,15 +104,14 @@ def test_json_has_what_follows_from_the_figures() -> None:
 def test_lines_are_written_when_something_happens(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     halted = replace(CALM, halted={"v": "TRUNCATE"})
     away = replace(CALM, sources=(AWAY,))
-    failed = replace(CALM, groups=(replace(GROUP, failure="no privilege"),))
+    failed = replace(CALM, groups=(replace(GROUP, failure="no privilege"), replace(GROUP, name="other")))
     with watching.watching(as_json=False) as show:
         for report in (CALM, CALM, away, replace(CALM, sources=(replace(AWAY, attempts=5),)), CALM, halted, failed):
             clock[0] += 1
             show(report)
         clock[0] += watching.LINE_EVERY
         show(CALM)
-    told = [line.partition(" ")[2] for line in capsys.readouterr().out.splitlines()]
-    assert told == [
+    assert lines(capsys) == [
         "10 transactions became 10 states in 4 commits with 1.50 queries each, 0.0 per second; at shop 12",
         "source shop: out of reach: connection refused",
         "source shop: reached again",

@@ -54,6 +54,21 @@ class Replies:
         self.all.append(reply)
 
 
+# --- counting ---
+
+
+def test_a_transaction_is_counted_once_and_if_it_concerns_a_group() -> None:
+    source = numbers(10)
+    with fed(source) as feed:
+        ahead = feed.subscribe(position(4), lambda: None, {"x.numbers"})
+        further = feed.subscribe(position(7), lambda: None, {"x.numbers", "x.letters"})
+        feed.subscribe(position(0), lambda: None, {"x.letters"})
+        feed.start()
+        until(lambda: feed.upto == position(10))
+        assert feed.report().transactions == 6
+        assert (len(ahead.take()), len(further.take())) == (6, 3)
+
+
 # --- back-pressure ---
 
 

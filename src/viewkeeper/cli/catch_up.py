@@ -38,8 +38,9 @@ def catch_up(context: click.Context, path: str, history: str | None, as_json: bo
       viewkeeper catch-up -w lake
       viewkeeper catch-up -w lake --history 'history-{view}.json'
     """
+    from viewkeeper.cli.report_words import summary, way_out
     from viewkeeper.cli.tables import vector
-    from viewkeeper.cli.watching import report_as_json, summary, watching, way_out
+    from viewkeeper.cli.watching import report_as_json, watching
 
     last: Report | None = None
 

@@ -143,7 +143,7 @@ def _keep_fresh(demonstration: "Demonstration", words: "Words", seconds: float) 
 
     words.heading(f"For {seconds:g} seconds all three databases are written to, and the views follow")
     with (
-        watching(as_json=words.as_json, quietly=words.as_json) as show,
+        watching(as_json=words.as_json, quietly=words.as_json, positions=False) as show,
         stopped_by_signals(demonstration.stop) as begun,
     ):
 

@@ -36,7 +36,8 @@ def run(context: click.Context, path: str, seconds: float | None, history: str |
     """Maintain every view as its sources commit, until Ctrl-C, SIGTERM or --seconds end it.
 
     In a terminal there is a line for each view and for each source; elsewhere one when something happens, and figures
-    every ten seconds; --json writes one object a second, and the summary as the last. "lag" counts by source the
+    every ten seconds; --json writes one object a second, and the summary as the last. A transaction is counted once;
+    each group of views that it concerns makes a state of it. "lag" counts by source the
     transactions that have come and are not in the view yet; the views of a group share what is counted for it.
     'viewkeeper status' shows from another terminal what is going on. A source that cannot be reached is tried again for
     as long as it takes, and holds up only the groups over it.
@@ -49,7 +50,8 @@ def run(context: click.Context, path: str, seconds: float | None, history: str |
       viewkeeper run -w lake
       viewkeeper run -w lake --seconds 60 --history run.json
     """
-    from viewkeeper.cli.watching import report_as_json, summary, watching, way_out
+    from viewkeeper.cli.report_words import summary, way_out
+    from viewkeeper.cli.watching import report_as_json, watching
 
     with open_to_maintain(path, quiet=True) as warehouse:
         refuse_nothing_to_maintain(warehouse)
@@ -63,14 +65,15 @@ def run(context: click.Context, path: str, seconds: float | None, history: str |
             report = warehouse.run(seconds, history=history, watch=watch)
         took = monotonic() - begin
         halted = warehouse.status().halted
-    failed = {group.name: group.failure for group in report.groups if group.failure is not None}
+    failed = [group.failure for group in report.groups if group.failure is not None]
     if as_json:
         told = {"seconds": round(took, 1), **report_as_json(report, {}), "halted": halted}
         click.echo(json.dumps(told))
     else:
         click.echo(f"stopped after {took:.0f} s: {summary(report)}")
-        for name, failure in failed.items():
-            click.echo(f"group {name} has failed: {failure}")
+        for failure in dict.fromkeys(failed):
+            names = [group.name for group in report.groups if group.failure == failure]
+            click.echo(f"{'group' if len(names) == 1 else 'groups'} {', '.join(names)} stopped: {failure}")
         for view, reason in halted.items():
             click.echo(f"halted: {view}: {reason}\n{way_out(view)}")
     context.exit(EXIT_HALTED if halted or failed else 0)

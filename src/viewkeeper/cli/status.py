@@ -124,8 +124,8 @@ def _show_families(views: "tuple[ViewStatus, ...]") -> None:
 
 def _show_kept(views: "tuple[ViewStatus, ...]") -> None:
     """How views are maintained, and why some are not any more."""
+    from viewkeeper.cli.report_words import way_out
     from viewkeeper.cli.tables import counted, moment, show_table
-    from viewkeeper.cli.watching import way_out
 
     kept = [
         (view.view, view.algorithm, view.consistency or "-", "yes" if view.halted else "no")

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from viewkeeper.cli.tables import counted, size, vector
+from viewkeeper.cli.report_words import one_line, summary, way_out, why_stopped
+from viewkeeper.cli.tables import size, vector
 from viewkeeper.cli.view_lines import VIEW_HEADINGS, VIEW_RIGHT, view_rows
 from viewkeeper.clock import monotonic, now
 
@@ -34,14 +35,18 @@ GROUP_HEADINGS = (
 )  # fmt: skip
 
 
+OF_ALL = ""
+"""in rates, beside the names of groups: that of all transactions, each counted once"""
+
+
 class Rates:
-    """Transactions per second of each group, over the last seconds."""
+    """Transactions per second of each group and of all sources together, over the last seconds."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, dict[str, int]]] = deque()
 
     def of(self, report: "Report") -> dict[str, float]:
-        counts = {group.name: group.transactions for group in report.groups}
+        counts = {group.name: group.transactions for group in report.groups} | {OF_ALL: report.transactions}
         moment = monotonic()
         self._seen.append((moment, counts))
         while len(self._seen) > 2 and moment - self._seen[0][0] > RATE_OVER:
@@ -52,8 +57,9 @@ class Rates:
 
 
 @contextmanager
-def watching(*, as_json: bool, quietly: bool = False) -> Iterator[Show]:
-    """A function to call as often as one likes with a report; quietly, if only the end counts."""
+def watching(*, as_json: bool, quietly: bool = False, positions: bool = True) -> Iterator[Show]:
+    """A function to call as often as one likes with a report; quietly, if only the end counts, and what goes wrong
+    ends it with an error. `positions`: whether lines say how far the streams of the sources have come."""
     rates = Rates()
     if as_json and quietly:
         yield lambda _: None
@@ -63,7 +69,7 @@ def watching(*, as_json: bool, quietly: bool = False) -> Iterator[Show]:
         with _drawn(rates, transient=quietly) as draw:
             yield _every(DRAWN_EVERY, draw)
     else:
-        lines = _Lines(rates, first_figures_at_once=not quietly)
+        lines = _Lines(rates, quietly=quietly, positions=positions)
         yield lines.see
 
 
@@ -89,7 +95,7 @@ def _write_json(report: "Report", rates: Mapping[str, float]) -> None:
 
 def report_as_json(report: "Report", rates: Mapping[str, float]) -> dict[str, Any]:
     """A report, with what follows from it."""
-    told = asdict(report)
+    told = {"transactions": report.transactions, **asdict(report)}
     for group, one in zip(report.groups, told["groups"], strict=True):
         one["transactions_per_second"] = round(rates.get(group.name, 0.0), 3)
         one["queries_per_transaction"] = round(group.queries / group.transactions, 3) if group.transactions else None
@@ -121,7 +127,8 @@ def _picture(report: "Report", rates: Mapping[str, float]) -> Any:
     ]
     for group in report.groups:
         if group.failure is not None:
-            parts += [Text(), Text(f"stopped: {', '.join(group.views) or group.name}: {group.failure}", style="bold")]
+            stopped = f"{', '.join(group.views) or group.name}: {why_stopped(group, report)}"
+            parts += [Text(), Text(f"stopped: {stopped}", style="bold")]
     for view, reason in report.halted.items():
         parts += [Text(), Text(f"halted: {view}: {reason}", style="bold"), Text(way_out(view))]
     return Group(*parts)
@@ -149,7 +156,7 @@ def trouble(source: "SourceReport") -> str | None:
         return None
     again = f"again in {source.retry_in:.0f} s" if source.retry_in >= 1 else "trying again"
     tried = f"out of reach for {source.unreachable_for:.0f} s, tried {source.attempts} times"
-    return f"{tried}, {again}: {_one_line(source.trouble)}"
+    return f"{tried}, {again}: {one_line(source.trouble)}"
 
 
 def group_cells(group: "GroupReport", rate: float | None) -> tuple[str, ...]:
@@ -167,53 +174,36 @@ def group_cells(group: "GroupReport", rate: float | None) -> tuple[str, ...]:
     )
 
 
-def _one_line(text: str) -> str:
-    """Drivers explain themselves in several."""
-    return " ".join(text.split())
-
-
-def way_out(view: str) -> str:
-    """What to do about a halted view."""
-    return f"  the way out: viewkeeper reload {view}"
-
-
-def summary(report: "Report") -> str:
-    """What was done, in a line."""
-    total = {
-        name: sum(getattr(group, name) for group in report.groups)
-        for name in ("transactions", "states", "commits", "queries")
-    }
-    each = f" with {total['queries'] / total['transactions']:.2f} queries each" if total["transactions"] else ""
-    return (
-        f"{counted(total['transactions'], 'transaction')} became {counted(total['states'], 'state')} in "
-        f"{counted(total['commits'], 'commit')}{each}"
-    )
-
-
 # --- lines ---
 
 
 class _Lines:
     """Lines for a log: what changes, as it does; figures now and then."""
 
-    def __init__(self, rates: Rates, *, first_figures_at_once: bool) -> None:
+    def __init__(self, rates: Rates, *, quietly: bool, positions: bool) -> None:
         self._rates = rates
+        self._quietly = quietly
+        self._positions = positions
         self._said: dict[str, str | None] = {}
-        self._figures = _every(LINE_EVERY, self._say_figures, at_once=first_figures_at_once)
+        self._figures = _every(LINE_EVERY, self._say_figures, at_once=not quietly)
 
     def see(self, report: "Report") -> None:
+        fatal = self._fatal(report)
         for source in report.sources:
-            matter = source.failure or source.trouble
-            self._say_once(
-                f"source {source.name}",
-                f"stopped: {source.failure}" if source.failure else matter and f"out of reach: {matter}",
-                "reached again",
-            )
+            self._say_once(f"source {source.name}", _matter(source, report, fatal), "reached again")
         for group in report.groups:
-            self._say_once(f"group {group.name}", group.failure and f"stopped: {group.failure}", "goes on")
+            stopped = group.failure is not None and group.failure != fatal
+            self._say_once(
+                f"group {group.name}", f"stopped: {why_stopped(group, report)}" if stopped else None, "goes on"
+            )
         for view, reason in report.halted.items():
             self._say_once(f"view {view}", f"halted: {reason}; {way_out(view).strip()}", "goes on")
         self._figures(report)
+
+    def _fatal(self, report: "Report") -> str | None:
+        """The failure that ends the verb with an error, which says it: none of `run` while another group goes on."""
+        failures = [group.failure for group in report.groups if group.failure is not None]
+        return failures[0] if failures and (self._quietly or len(failures) == len(report.groups)) else None
 
     def _say_once(self, what: str, matter: str | None, over: str) -> None:
         before = self._said.get(what)
@@ -223,11 +213,20 @@ class _Lines:
         self._said[what] = matter
 
     def _say_figures(self, report: "Report") -> None:
-        rate = sum(self._rates.of(report).values())
+        rate = f", {self._rates.of(report)[OF_ALL]:.1f} per second" if report.transactions else ""
         positions = vector({source.name: source.upto for source in report.sources})
-        _line(f"{summary(report)}, {rate:.1f} per second; at {positions}")
+        _line(summary(report) + rate + (f"; at {positions}" if self._positions else ""))
+
+
+def _matter(source: "SourceReport", report: "Report", fatal: str | None) -> str | None:
+    """What a line says of a source. That it has failed waits until every group over it knows: then it is known
+    whether it ends all."""
+    if source.failure is None:
+        return source.trouble and f"out of reach: {source.trouble}"
+    unaware = any(group.failure is None and source.name in group.behind for group in report.groups)
+    return None if unaware or source.failure == fatal else f"stopped: {source.failure}"
 
 
 def _line(text: str) -> None:
-    click.echo(f"{now():%H:%M:%S} {_one_line(text)}")
+    click.echo(f"{now():%H:%M:%S} {one_line(text)}")
     sys.stdout.flush()

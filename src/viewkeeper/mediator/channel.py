@@ -8,7 +8,7 @@ then have one position.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,9 +46,16 @@ class _Question:
 class Channel:
     """One group's side of one source. Everything but `_answered` runs in the thread of the group."""
 
-    def __init__(self, feed: Feed, after: Position, make_zset: MakeZSet, wake: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        after: Position,
+        make_zset: MakeZSet,
+        wake: Callable[[], None],
+        relations: Collection[str] | None = None,
+    ) -> None:
         self.feed = feed
-        self.subscription: Subscription = feed.subscribe(after, wake)
+        self.subscription: Subscription = feed.subscribe(after, wake, relations)
         self.traffic = Traffic()
         self._make_zset = make_zset
         self._wake = wake

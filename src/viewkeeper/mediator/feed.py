@@ -11,7 +11,7 @@ A source that cannot be reached is tried again, with growing pauses, for as long
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -60,6 +60,8 @@ class Feed:
         self.failure: ViewkeeperError | None = None
         """why there will be no more events, if so"""
         self.retained: int | None = None
+        self.transactions = 0
+        """that have come and concern a subscription, each counted once"""
         self._after = after
         self._most_waiting = most_waiting
         self._news = threading.Condition()
@@ -90,14 +92,18 @@ class Feed:
 
     # --- the stream ---
 
-    def subscribe(self, after: Position, wake: Callable[[], None]) -> "Subscription":
-        """A place in the stream, behind a position that the log still reaches back to; more to come calls `wake`."""
+    def subscribe(
+        self, after: Position, wake: Callable[[], None], relations: Collection[str] | None = None
+    ) -> "Subscription":
+        """A place in the stream, behind a position that the log still reaches back to; more to come calls `wake`.
+
+        It is given everything; `relations` says what concerns it, None: everything."""
         self.source.will_start_behind(after)
         with self._news:
             if after < self._forgotten:
                 raise ProtocolError(f"the stream of {self.source.name} has been read past {after}", "start again")
             place = next((i for i, event in enumerate(self._log) if event.position > after), len(self._log))
-            subscription = Subscription(self, after, self._dropped + place, wake)
+            subscription = Subscription(self, after, self._dropped + place, wake, relations)
             self._subscriptions.append(subscription)
             return subscription
 
@@ -157,6 +163,9 @@ class Feed:
                 late = batch.events[0].position
                 raise ProtocolError(f"{self.source.name} tells of {late} after it had told all up to {self.upto}")
             self._log.extend(batch.events)
+            self.transactions += sum(
+                any(one.concerned_by(event) for one in self._subscriptions) for event in batch.events
+            )
             self.upto = self._after = max(self.upto, batch.upto)
             self._trim()
             self.begun = True
@@ -218,6 +227,7 @@ class Feed:
             max(trouble.next_try - monotonic(), 0.0) if trouble else 0.0,
             self.retained,
             self.failure.detail if self.failure else None,
+            self.transactions,
         )
 
     # --- readings ---
@@ -278,8 +288,11 @@ def _standing(event: Event) -> bool:
 class Subscription:
     """A group's place in a stream."""
 
-    def __init__(self, feed: Feed, after: Position, place: int, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, feed: Feed, after: Position, place: int, wake: Callable[[], None], relations: Collection[str] | None
+    ) -> None:
         self.feed = feed
+        self._began, self._relations = after, relations
         self.position = after
         """everything up to here has been taken"""
         self.lost: PositionLost | None = None
@@ -291,6 +304,18 @@ class Subscription:
     def waiting(self) -> int:
         """Events that have come and were not taken yet. From any thread."""
         return max(self.feed._end - self.place, 0)
+
+    def concerned_by(self, event: Event) -> bool:
+        """Whether it is a transaction behind where this began, and changes a relation of it. A part of a global
+        transaction always is one: the others are waited for."""
+        if not isinstance(event, Transaction) or event.position <= self._began:
+            return False
+        relations = self._relations
+        return (
+            relations is None
+            or event.global_id is not None
+            or any(change.relation in relations for change in event.changes)
+        )
 
     def take(self, most: int | None = None, until: Position | None = None) -> list[Event]:
         """The next events up to a position, at most so many; those of one position stay together."""

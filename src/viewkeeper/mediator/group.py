@@ -138,8 +138,10 @@ class Group:
         self._states_per_commit = plan.states_per_commit
         self._most_behind_answers = plan.most_behind_answers
         self._bell = threading.Event()
+        relations = frozenset(name for how in plan.views for name in how.view.relations)
         self.channels = {
-            source: Channel(feeds[source], self.vector[source], make_zset, self.wake) for source in plan.sources
+            source: Channel(feeds[source], self.vector[source], make_zset, self.wake, relations)
+            for source in plan.sources
         }
         self._alignment = Alignment(how.view.name for how in plan.views)
         self._contents: dict[str, Any] = {}

@@ -23,6 +23,8 @@ class SourceReport:
     """bytes that the source keeps for us, where it can say"""
     failure: str | None = None
     """why it will not go on by itself"""
+    transactions: int = 0
+    """that have come and concern a group; each is counted once, however many groups take it"""
 
 
 @dataclass(frozen=True)
@@ -78,3 +80,8 @@ class Report:
     halted: Mapping[str, str]
     """views that were halted during this run, and why"""
     views: tuple[ViewReport, ...] = ()
+
+    @property
+    def transactions(self) -> int:
+        """Of all sources, each counted once: every group over a source counts it as its own too."""
+        return sum(source.transactions for source in self.sources)

@@ -1,0 +1,50 @@
+"""What the report of a mediator comes to, in words."""
+
+from typing import TYPE_CHECKING
+
+from viewkeeper.cli.tables import counted
+
+if TYPE_CHECKING:
+    from viewkeeper.mediator.report import GroupReport, Report
+
+
+def summary(report: "Report") -> str:
+    """What was done, in a line.
+
+    A transaction of a source is one, whatever it concerns; each group of views that it concerns makes a state of it.
+    """
+    transactions = report.transactions
+    states, commits, queries = (
+        sum(getattr(group, name) for group in report.groups) for name in ("states", "commits", "queries")
+    )
+    if not transactions:
+        return "no new transactions"
+    came = counted(transactions, "transaction")
+    if not states:
+        return f"{came} came, and no view shows {_them(transactions)} yet"
+    made = f"{counted(states, 'state')} in {counted(commits, 'commit')}"
+    asked = f"with {queries / transactions:.2f} queries{' each' if transactions > 1 else ''}"
+    taken = sum(1 for group in report.groups if group.transactions)
+    if taken < 2:
+        return f"{came} became {made} {asked}"
+    return f"{came} {asked}; {taken} groups of views made of {_them(transactions)} {made}"
+
+
+def _them(number: int) -> str:
+    return "it" if number == 1 else "them"
+
+
+def why_stopped(group: "GroupReport", report: "Report") -> str:
+    """The failure of a group; that of a source, which is told of the source, is not repeated."""
+    cause = next((source.name for source in report.sources if source.failure == group.failure), None)
+    return str(group.failure) if cause is None else f"with source {cause}"
+
+
+def way_out(view: str) -> str:
+    """What to do about a halted view."""
+    return f"  the way out: viewkeeper reload {view}"
+
+
+def one_line(text: str) -> str:
+    """Drivers explain themselves in several."""
+    return " ".join(text.split())
