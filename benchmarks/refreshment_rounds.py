@@ -43,6 +43,7 @@ class MeasuredJoin:
         for storage in ALL:
             progress(f"{self._name}: creating {storage}")
             self._kept[storage] = KeptJoin(spark, self._lake, storage, folder / storage)
+            self._kept[storage].forget()
         self._expected = expected_rows(kind, size)
         self._large = self._expected > MOST_COMPARED
         self._found: dict[str, dict[str, Any]] = {storage: {} for storage in ALL}

@@ -4,6 +4,7 @@ remote and the five storages    a warehouse for each, over the same two Delta ta
 recompute                       Spark reads the tables' files, joins them and writes a Delta table
 """
 
+import gc
 import shutil
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from deltalake import convert_to_deltalake
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -71,9 +73,11 @@ class KeptJoin:
         return Warehouse.open(self._folder, self._spark, compaction=None)
 
     def forget(self) -> None:
-        """Nothing that was read before is remembered."""
+        """Nothing that was read before is remembered; the memory is for the next."""
         self.warehouse.close()
         self.warehouse = self._opened()
+        gc.collect()
+        pa.default_memory_pool().release_unused()
 
     def refresh(self) -> Refreshed:
         """Bring it up to date."""
