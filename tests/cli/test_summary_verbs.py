@@ -328,7 +328,17 @@ def test_an_audit_of_everything_reads_the_sources_of_a_lattice_once(lake: Path) 
     calendar = ["calendar_date", "calendar_date_qty", "calendar_total"]
     lattice = [*calendar, "scd_sales", "sic_sales", "sid_sales", "sr_sales"]
     assert sorted(steps) == [f"auditing {', '.join(lattice)} ...", "auditing joined ..."]
-    *right, waits, way_out = done.stdout.splitlines()
+    *right, waits, way_out, all_right = done.stdout.splitlines()
     assert {line.split(",")[0] for line in right} == {f"{name}: right" for name in ("joined", *lattice)}
     assert waits == "later: not audited, changes wait for its refresh"
     assert way_out.strip() == "first: viewkeeper refresh later"
+    assert all_right == "8 views, all right"
+
+
+def test_a_family_is_reloaded_as_one(lake: Path) -> None:
+    told = output("reload", "calendar", "-w", lake).splitlines()
+    assert [line.split(":")[0] for line in told] == [
+        "reloaded calendar_date",
+        "reloaded calendar_date_qty",
+        "reloaded calendar_total",
+    ]

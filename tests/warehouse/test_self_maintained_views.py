@@ -149,6 +149,8 @@ def test_an_audit_finds_a_structure_that_is_wrong_and_a_reload_mends_it(shop: Sh
     with shop.warehouse.commit() as commit:
         commit.state("v", vector, {joined: -stored(joined)})
     assert len(shop.warehouse.audit("v").missing) == 3
+    counted = shop.warehouse.audit("n")
+    assert (counted.clean, counted.below) == (False, ("v",)), "it is not what the sources give"
     shop.warehouse.reload("v")
     assert shop.warehouse.audit("v").clean
     shop.does("INSERT INTO people VALUES (9, 'Di')")

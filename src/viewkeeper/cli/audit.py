@@ -42,15 +42,16 @@ def audit(
 ) -> None:
     """Compute each VIEW from its sources at the positions that it claims to reflect, and compare the two as bags.
 
-    The sources may be written to meanwhile. Exit code 1 means that a view differs, or is halted; reload makes it anew.
-    Summaries for whose refresh changes wait are left out of --all. It needs the place of the writer: stop
-    'viewkeeper run' first.
+    A summary of a view is compared with what that holds, which is audited with it. The sources may be written to
+    meanwhile. Exit code 1 means that a view differs, or is halted; reload makes it anew. Summaries for whose refresh
+    changes wait are left out of --all. It needs the place of the writer: stop 'viewkeeper run' first.
 
     \b
     Examples:
       viewkeeper audit big -w lake
       viewkeeper audit --all -w lake --json
     """
+    from viewkeeper.cli.tables import counted
     from viewkeeper.errors import UsageError
 
     if everything == bool(views):
@@ -75,6 +76,8 @@ def audit(
             click.echo(f"{view}: not audited, it is halted: {reason}\n  the way out: viewkeeper reload {view}")
         for view in waiting:
             click.echo(f"{view}: not audited, changes wait for its refresh\n  first: viewkeeper refresh {view}")
+        if len(done) > 1 and all(one.clean for one in done):
+            click.echo(f"{counted(len(done), 'view')}, all right")
         if not views and not waiting:
             click.echo("there are no views over sources")
     context.exit(EXIT_DIFFERENT if halted or not all(one.clean for one in done) else 0)
@@ -99,6 +102,8 @@ def _show(audit: "Audit", rows: int) -> None:
             click.echo(f"  {heading} {weight} x {row!r}")
         if len(found) > rows:
             click.echo(f"  and {len(found) - rows} more {heading}")
+    if audit.below:
+        click.echo(f"  what it reads is wrong: {', '.join(audit.below)}; that has to be reloaded first")
     if audit.structures:
         click.echo(f"  what is stored to maintain it is not what it should be: {', '.join(audit.structures)}")
     click.echo(f"  the way out: viewkeeper reload {audit.view}")
@@ -112,6 +117,7 @@ def _as_json(audit: "Audit", rows: int) -> dict[str, Any]:
         "vector": dict(audit.vector),
         "distinct_rows": audit.rows,
         "wrong_structures": list(audit.structures),
+        "wrong_below": list(audit.below),
         **{
             name: {"rows": len(found), "sample": [{"row": list(row), "times": times} for row, times in found[:rows]]}
             for name, found in (("missing", audit.missing), ("extra", audit.extra))

@@ -27,13 +27,15 @@ def reload(views: tuple[str, ...], path: str, as_json: bool) -> None:
     from viewkeeper.cli.tables import counted
 
     with open_to_maintain(path, quiet=as_json) as warehouse:
-        for view in views:
+        halted = list(warehouse.status().halted)
+        # Those that are halted in the order in which they can be reloaded: what a view reads comes before it.
+        for view in sorted(views, key=lambda name: halted.index(name) if name in halted else len(halted)):
             with load_shown(warehouse, view, quiet=as_json):
                 warehouse.reload(view)
-        made = {view.view: view for view in warehouse.status().views if view.view in views}
+        made = [view for view in warehouse.status().views if view.view in views or view.family in views]
     if as_json:
-        told = {view: {"state": one.state, "rows": one.rows} for view, one in made.items()}
+        told = {view.view: {"state": view.state, "rows": view.rows} for view in made}
         click.echo(json.dumps({"reloaded": told}))
         return
-    for view in views:
-        click.echo(f"reloaded {view}: {counted(made[view].rows, 'row')} in state {made[view].state}")
+    for view in made:
+        click.echo(f"reloaded {view.view}: {counted(view.rows, 'row')} in state {view.state}")

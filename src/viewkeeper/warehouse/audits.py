@@ -24,10 +24,12 @@ class Audit:
     """rows that should not"""
     structures: tuple[str, ...] = ()
     """of a view that is maintained by what is stored for it: the hidden tables that are not what they should be"""
+    below: tuple[str, ...] = ()
+    """of a summary of views, which is compared with what these hold: those that are not what their sources give"""
 
     @property
     def clean(self) -> bool:
-        return not self.missing and not self.extra and not self.structures
+        return not (self.missing or self.extra or self.structures or self.below)
 
 
 def audited(

@@ -34,6 +34,7 @@ from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.altering.alteration import Alteration
 from viewkeeper.warehouse.altering.altering import alter
+from viewkeeper.warehouse.auditing import audits
 from viewkeeper.warehouse.audits import Audit, audited
 from viewkeeper.warehouse.catalog import Definition, find, free_name, readable
 from viewkeeper.warehouse.collected import CollectedRows
@@ -57,7 +58,7 @@ from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.stored_states import StoredStates
 from viewkeeper.warehouse.summaries.keeping import Summaries
 from viewkeeper.warehouse.summaries.lattice import Lattice
-from viewkeeper.warehouse.summaries.mending import compare, reload
+from viewkeeper.warehouse.summaries.mending import reload
 from viewkeeper.warehouse.told_readers import readers_alone, with_readers
 from viewkeeper.warehouse.view_properties import ALGORITHM, HIERARCHY, KEY, LEVEL, SOURCES, SQL, VIEWS
 from viewkeeper.warehouse.writer import Writer
@@ -397,23 +398,12 @@ class Keeper:
     # --- audit and reload ---
 
     def audits(self, names: Sequence[str], watch: Callable[[Sequence[str]], None]) -> list[Audit]:
-        """Compute views from their sources, each at its own vector, and compare them with what is stored.
-
-        For summaries of one lattice the sources are read once. `watch` is told which views come next.
-        """
+        """Compute views from their sources, each at its own vector, and compare them with what is stored."""
         with self._alone():
-            together: dict[tuple[str, str], list[str]] = {}
-            for name in dict.fromkeys(names):
-                lattice = self.summaries.lattice_of(name).name if self.summaries.members(name) else ""
-                together.setdefault((lattice, "" if lattice else name), []).append(name)
-            found: dict[str, Audit] = {}
-            for (lattice, name), some in together.items():
-                watch(some)
-                audits = self._of_summaries(some) if lattice else [self._audit(name)]
-                found |= {audit.view: audit for audit in audits}
-            return [found[name] for name in names]
+            return audits(self, names, watch)
 
-    def _audit(self, name: str) -> Audit:
+    def audit_join(self, name: str) -> Audit:
+        """The audit of a view that is no summary."""
         if name in self.self_maintained.views():
             return audit_self_maintained(self.self_maintained, name)
         view = self._find(name)
@@ -424,22 +414,6 @@ class Keeper:
             rows = stored.size()
             wrong = [] if difference.is_empty() else list(difference.weights())
         return audited(name, group, rows, wrong)
-
-    def _of_summaries(self, names: Sequence[str]) -> list[Audit]:
-        """The same for summaries of one lattice; of a family all tables."""
-        lattice = self.summaries.lattice_of(names[0])
-        members = {name: self.summaries.members(name) for name in names}
-        tables = dict.fromkeys(member for of_name in members.values() for member in of_name)
-        compared = compare(self.summaries, lattice, [lattice.tables[member] for member in tables])
-        return [
-            audited(
-                name,
-                self.writer.last.groups[lattice.name],
-                sum(compared[member][0] for member in of_name),
-                [different for member in of_name for different in compared[member][1]],
-            )
-            for name, of_name in members.items()
-        ]
 
     def reload(self, name: str) -> None:
         """Make a view anew from its sources; what is different becomes a new state. This also ends a halt."""

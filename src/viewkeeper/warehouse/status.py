@@ -88,6 +88,11 @@ class Status:
         halts = [view.halted for view in self.views if view.halted is not None]
         return {halt.view: halt.reason for halt in sorted(halts, key=lambda halt: halt.time)}
 
+    def readable_states(self, name: str) -> int:
+        """How many states of a view, or of a family as a whole, can be read; 0 if there is none of that name."""
+        spans = [view.state - view.oldest + 1 for view in self.views if name in (view.view, view.family)]
+        return min(spans, default=0)
+
 
 def status_of(files: Files, identity: str) -> Status:
     """The status at the last commit."""

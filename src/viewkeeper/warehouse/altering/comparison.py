@@ -1,6 +1,6 @@
 """What is different between two definitions of a view, in plain words."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from viewkeeper.warehouse.altering.canonical import Meaning, Parsed, meaning, properties_of
@@ -27,7 +27,8 @@ def differences(old: Parsed, new: Parsed) -> Differences:
 
 def _query(old: Meaning, new: Meaning) -> tuple[str, ...]:
     if old.kind != new.kind:
-        return (f"it is {old.kind}, and is to be {new.kind}",)
+        # The same expression is another thing there; which columns there are is worth knowing all the same.
+        return (f"it is {old.kind}, and is to be {new.kind}", *_new_and_gone(old.columns, new.columns))
     found = [*_columns(old.columns, new.columns)]
     if old.tables != new.tables:
         found.append(f"it is over {', '.join(new.tables)}, and was over {', '.join(old.tables)}")
@@ -43,8 +44,7 @@ def _query(old: Meaning, new: Meaning) -> tuple[str, ...]:
 
 
 def _columns(old: Mapping[str, tuple[str, object]], new: Mapping[str, tuple[str, object]]) -> list[str]:
-    found = [f"the column {name} is new" for name in new if name not in old]
-    found += [f"the column {name} is gone" for name in old if name not in new]
+    found = _new_and_gone(old, new)
     for name in new:
         if name in old and old[name][1] != new[name][1]:
             before, after = old[name][0], new[name][0]
@@ -53,6 +53,11 @@ def _columns(old: Mapping[str, tuple[str, object]], new: Mapping[str, tuple[str,
     if not found and list(old) != list(new):
         found.append("its columns are in another order")
     return found
+
+
+def _new_and_gone(old: Collection[str], new: Collection[str]) -> list[str]:
+    found = [f"the column {name} is new" for name in new if name not in old]
+    return found + [f"the column {name} is gone" for name in old if name not in new]
 
 
 def _properties(old: Parsed, new: Parsed) -> dict[str, str]:

@@ -68,9 +68,9 @@ def _in_arrow(kept: KeptView, contents: Mapping[str, AdaptiveZSet]) -> dict[int,
     for number, leaf in enumerate(tree.leaves):
         rows = whole[leaf.operand.relation.name].rename(leaf.operand.columns)
         given[number] = rows.select(leaf.own).keep(leaf.given)
-    rows = expected_rows(tree, given)
+    expected = expected_rows(tree, given)
     width = max(row_bytes(one.columns, given) for one in kept.storage.structures)
-    return given if rows <= MOST_JOINED and rows * width <= MOST_BYTES else None
+    return given if expected <= MOST_JOINED and expected * width <= MOST_BYTES else None
 
 
 def row_bytes(columns: Columns, leaves: Mapping[int, ArrowZSet]) -> float:

@@ -1,0 +1,65 @@
+"""Several views compared with their sources: what they have in common is read once.
+
+a join           computed from its sources at its own vector
+summaries        those of one lattice together: their sources are read once
+a summary of v   compared with what v holds, so v is audited with it: the two together say what the sources give
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from viewkeeper.warehouse.audits import Audit, audited
+from viewkeeper.warehouse.columns import RESERVED
+from viewkeeper.warehouse.summaries.mending import compare
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.keeper import Keeper
+
+Watch = Callable[[Sequence[str]], None]
+
+
+def audits(keeper: "Keeper", names: Sequence[str], watch: Watch) -> list[Audit]:
+    """The audits of these views, in this order; `watch` is told which come next."""
+    below = {name: _visible_inputs(keeper, name) for name in names}
+    found: dict[str, Audit] = {}
+    for some in _together(keeper, (*chain.from_iterable(below.values()), *names)):
+        watch(some)
+        summaries = keeper.summaries.members(some[0])
+        found |= {one.view: one for one in (_of_summaries(keeper, some) if summaries else [keeper.audit_join(*some)])}
+    wrong = {name for name, audit in found.items() if not audit.clean}
+    return [replace(found[name], below=tuple(one for one in below[name] if one in wrong)) for name in names]
+
+
+def _visible_inputs(keeper: "Keeper", name: str) -> tuple[str, ...]:
+    """The views that a summary is of."""
+    if not keeper.summaries.members(name):
+        return ()
+    return tuple(one for one in keeper.summaries.lattice_of(name).inputs if not one.startswith(RESERVED))
+
+
+def _together(keeper: "Keeper", names: Sequence[str]) -> list[list[str]]:
+    """The summaries of each lattice, and every other view by itself."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name in dict.fromkeys(names):
+        lattice = keeper.summaries.lattice_of(name).name if keeper.summaries.members(name) else ""
+        found.setdefault((lattice, "" if lattice else name), []).append(name)
+    return list(found.values())
+
+
+def _of_summaries(keeper: "Keeper", names: Sequence[str]) -> list[Audit]:
+    """Summaries of one lattice; of a family all tables."""
+    lattice = keeper.summaries.lattice_of(names[0])
+    members = {name: keeper.summaries.members(name) for name in names}
+    tables = dict.fromkeys(chain.from_iterable(members.values()))
+    compared = compare(keeper.summaries, lattice, [lattice.tables[member] for member in tables])
+    return [
+        audited(
+            name,
+            keeper.writer.last.groups[lattice.name],
+            sum(compared[member][0] for member in of_name),
+            [different for member in of_name for different in compared[member][1]],
+        )
+        for name, of_name in members.items()
+    ]
