@@ -72,6 +72,12 @@ def rows(view: str) -> str:
     return done.stdout
 
 
+def doctor_of_shop() -> str:
+    done = CliRunner().invoke(viewkeeper, ["doctor", "shop", "-w", "lake"])
+    assert done.exit_code == 1, done.output
+    return done.stdout
+
+
 Run = Callable[..., None]
 
 
@@ -136,6 +142,8 @@ def test_my_postgresql(
     as_role("app", "INSERT INTO orders VALUES (2, 7, 200)")
     typist.type("audit")
     assert rows("named") == "id,name,amount\n1,Ann,100\n2,Ann,200\n"
+    as_role("app", "ALTER TABLE orders RENAME COLUMN amount TO total")
+    assert "shop.orders is not as it was when it was added: the column amount is gone" in doctor_of_shop()
     said = typist.type("remove-source")
     assert typist.commands == []
     assert installed(postgres_server) == ((1, 0, 2) if strict else (0, 0, 0))
@@ -178,6 +186,8 @@ def test_my_mysql(mariadb: MariaDb, spark: "SparkSession", tmp_path: Path, monke
             root.execute("INSERT INTO orders VALUES (2, 7, 200), (3, 7, 50)")
             typist.type("run")
             assert rows("big") == "id,amount\n1,100\n2,200\n"
+            root.execute("ALTER TABLE orders RENAME COLUMN amount TO total")
+            assert "shop.orders is not as it was when it was added: the column amount is gone" in doctor_of_shop()
             assert typist.type("remove-source") == "removed shop\n"
             assert typist.commands == []
         finally:

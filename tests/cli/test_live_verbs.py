@@ -170,13 +170,6 @@ def test_doctor(here: Path, fails: Fails) -> None:
     assert [(finding["fatal"], finding["mend"]) for finding in findings] == [(False, "PRAGMA journal_mode = WAL;")]
 
 
-def test_the_doctor_tells_of_a_column_that_was_renamed(lake: Path) -> None:
-    write(Path("crm.db"), "ALTER TABLE people RENAME COLUMN name TO called")
-    told = output("doctor", "crm", exit_code=1)
-    assert "warning: crm.people is not as it was when it was added: the column name is gone\n" in told
-    assert "reload" in told
-
-
 def test_a_source_is_removed_without_a_trace(lake: Path, fails: Fails) -> None:
     assert "in use by named" in fails("remove-source", "shop")
     assert output("drop-view", "named") == "dropped named\n"
