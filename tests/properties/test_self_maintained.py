@@ -136,7 +136,7 @@ def test_views_are_what_recomputation_gives(
 def test_every_transaction_has_a_state(name: str, tmp_path: Path, spark: "SparkSession") -> None:
     properties = f"TBLPROPERTIES('storage' = '{name}')"
     world = World(70 + list(STORAGES).index(name), False, TYPES, properties, sources=1)
-    live(world, name, tmp_path, spark, refreshes=3)
+    live(world, name, tmp_path, spark, refreshes=2)
 
 
 @pytest.mark.soak
