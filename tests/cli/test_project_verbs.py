@@ -166,8 +166,11 @@ def test_from_init_to_a_changed_view(example: Path, spark: "SparkSession", fails
     plan = told("plan", "--check", exit_code=1)
     assert steps(plan) == {"named_orders": "reload", "sales_by_city": "reload", "large_orders": "keep"}
     assert any("thing" in reason for reason in plan["views"][0]["reasons"])
+    lost = f"{len(output('states', 'named_orders').splitlines()) - 1} earlier states can no longer be read"
+    assert lost in output("plan")
     before = output("query", BY_CITY, "--format", "csv")
-    output("apply")
+    assert lost in output("apply")
+    assert len(output("states", "named_orders").splitlines()) == 2
     assert output("query", BY_CITY, "--format", "csv") == before
     assert output("query", "SELECT MAX(thing) AS t FROM named_orders", "--format", "csv") == "t\nTENT\n"
     output("plan", "--check")

@@ -43,12 +43,15 @@ def test_what_was_done_is_told() -> None:
     ).stdout.splitlines() == [
         "made anew: the conditions of its joins or of WHERE are others",
         "made anew with it: ids",
+        "1 earlier state of big can no longer be read",
+        "1 earlier state of ids can no longer be read",
         "replaced big with 1 row, in group big: batched-sweep, complete consistency",
     ]
     assert "kept big: there is a view" in run("create-view", BIG.replace("VIEW", "VIEW IF NOT EXISTS")).stdout
     assert run("create-view", "--replace", BIG.replace("big", "new")).stdout.startswith("created new with 2 rows")
     told = json.loads(run("create-view", "--replace", BIG, "--json").stdout)
     assert (told["view"], told["done"], told["dependants"], told["rows"]) == ("big", "reload", ["ids"], 2)
+    assert told["states_lost"] == {"big": 1, "ids": 1}
 
 
 def test_what_is_in_the_way_is_told() -> None:

@@ -35,11 +35,11 @@ def refused(files: dict[str, str]) -> str:
 
 YAML = [
     # text of viewkeeper.yml, line, what is said, what the hint says
-    ("", 1, "is empty", "viewkeeper init"),
+    ("", 1, "the file is empty", "viewkeeper init"),
     ("# nothing\n", 1, "is empty", "viewkeeper init"),
     ("- a\n- b\n", 1, "the file must be a mapping, and is a list", "name: value"),
     ("warehouse lake\n", 1, "must be a mapping, and is text", ""),
-    ("warehouse: lake\nsources: {shop: [\n", 3, "is not YAML", ""),
+    ("warehouse: lake\nsources: {shop: [\n", 3, "this is not YAML", ""),
     ("warehouse: lake\n\tviews: v\n", 2, "is not YAML", "spaces"),
     ("warehouse: *nowhere\n", 1, "is not YAML: found undefined alias", ""),
     ("warehouse: lake\n---\nwarehouse: b\n", 2, "is not YAML", ""),
@@ -74,8 +74,8 @@ YAML = [
     ("sources:\n  s:\n    url: sqlite:///a\n    foreign_keys: {a.b: c}\n", 4, "names no foreign key", "orders.cust"),
     ("sources:\n  s:\n    url: sqlite:///a\n    foreign_keys: [[a.b]]\n", 4, "is no pair", ""),
     (SHOP + "views: 3\n", 3, "views must be a list, and is a number", ""),
-    (SHOP + "views: elsewhere\n", 3, "elsewhere is no file", "views/*.sql"),
-    (SHOP + "views:\n  - views\n  - more/*.sql\n", 5, "more/*.sql is no file", ""),
+    (SHOP + "views: elsewhere\n", 3, "there is no folder or file elsewhere", "views/*.sql"),
+    (SHOP + "views:\n  - views\n  - more/*.sql\n", 5, "no file matches more/*.sql", ""),
     (SHOP + "modules: [nowhere.py]\n", 3, "there is no file nowhere.py", "beside viewkeeper.yml"),
     (SHOP + "modules: [no_such_module]\n", 3, "there is no module no_such_module", ""),
     (SHOP + "modules: ['a b']\n", 3, "a b names no Python module", ""),
@@ -128,7 +128,7 @@ SQL = [
     (HEAD + "CREATE MATERIALIZED VIEW a TBLPROPERTIES ('x' = '1') AS SELECT id FROM s.t", 2, "no property x", ""),
     (HEAD + "CREATE MATERIALIZED VIEW a AS\nSELECT id FROM shop.orders\nORDER BY id", 4, "ORDER BY is not", ""),
     (f"{BIG};\n\nCREATE MATERIALIZED VIEW a AS\nSELECT id\nFROM shp.orders", 5, "has no source shp", "mean shop?"),
-    (f"{BIG};\nCREATE MATERIALIZED VIEW a AS SELECT id\nFROM bgi", 3, "no view of that name", "did you mean big?"),
+    (f"{BIG};\nCREATE MATERIALIZED VIEW a AS SELECT id\nFROM bgi", 3, "no view of that name", "big? A table of"),
     ("CREATE MATERIALIZED VIEW a AS SELECT id FROM orders", 1, "no view of that name", "source.table"),
     (f"{BIG};\n{BIG}", 2, "the view big is defined twice: also at views/a.sql:1", "another name"),
     (
@@ -165,7 +165,7 @@ PYTHON = [
     ("def v(:\n", "m.py:1", "is not Python"),
     ("\nimport no_such_thing\n", "m.py:2", "the module cannot be run: ModuleNotFoundError"),
     ("from viewkeeper import materialized_view\n\n@materialized_view\nclass V: ...\n", "m.py:3", "is for a function"),
-    (f"{DECORATED}return 1\n", "m.py:4", "v returns a int, and must return SQL"),
+    (f"{DECORATED}return 1\n", "m.py:4", "v returns a value of type int, and must return SQL"),
     (f"{DECORATED}return ' '\n", "m.py:4", "v returns empty text"),
     (f"{DECORATED}return {BIG!r}\n", "m.py:4", "v returns a CREATE"),
     (f"{DECORATED}return {{}}['x']\n", "m.py:6", "v fails: KeyError"),
@@ -191,7 +191,14 @@ def test_no_views() -> None:
     write_files(Path.cwd(), {"viewkeeper.yml": SHOP})
     with pytest.raises(ViewkeeperError, match=r"^viewkeeper.yml:1: the project has no views") as caught:
         Project.load()
-    assert "or views: [] if it is to have none" in str(caught.value)
+    assert "into views/NAME.sql, or views: [] if the project is to have none" in str(caught.value)
+    Path("emptied").mkdir()
+    write_files(Path.cwd(), {"viewkeeper.yml": SHOP + "views: emptied\n"})
+    with pytest.raises(
+        ViewkeeperError, match=r"the folder emptied has no file \*\.sql\n.* into emptied/NAME"
+    ) as caught:
+        Project.load()
+    assert "or views: [] if the project is to have none" in str(caught.value)
     write_files(Path.cwd(), {"viewkeeper.yml": SHOP + "views: []\n"})
     assert Project.load().views == ()
 
@@ -205,11 +212,11 @@ def test_no_project() -> None:
 
 def test_files_that_are_no_text() -> None:
     Path("viewkeeper.yml").write_bytes(b"warehouse: \xff\n")
-    with pytest.raises(ViewkeeperError, match=r"^viewkeeper.yml:1: is not UTF-8"):
+    with pytest.raises(ViewkeeperError, match=r"^viewkeeper.yml:1: the file is not UTF-8"):
         Project.load()
     write_files(Path.cwd(), {"viewkeeper.yml": SHOP, "views/a.sql": ""})
     Path("views/a.sql").write_bytes(b"\xff\xfe")
-    with pytest.raises(ViewkeeperError, match=r"^views/a.sql:1: is not UTF-8"):
+    with pytest.raises(ViewkeeperError, match=r"^views/a.sql:1: the file is not UTF-8"):
         Project.load()
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,6 +32,11 @@ class Told:
     definitions: dict[str, str] = field(default_factory=dict)
     found: dict[str, Alteration | DefinitionError] = field(default_factory=dict)
     sources: tuple[SourceDefinition, ...] = ()
+    states: dict[str, int] = field(default_factory=dict)
+    id: str = "told"
+
+    def status(self) -> Any:
+        return SimpleNamespace(readable_states=lambda name: self.states.get(name, 0))
 
     def alteration(self, sql: str, also: Sequence[str] = ()) -> Alteration:
         assert set(also) <= {B, C}
@@ -79,6 +85,19 @@ def test_what_the_warehouse_says_of_a_view_is_in_the_plan(told: Any) -> None:
     assert plan.views[1].reasons == ("it is made anew with a",)
     told.found = {"a": Alteration("a", "alter", ("the property retention is another",))}
     assert actions(project, told) == {"a": "alter", "b": "keep", "c": "keep"}
+
+
+def test_the_states_that_a_reload_costs_are_told(told: Any) -> None:
+    told.definitions = {"a": A, "b": B, "c": C}
+    told.found = {"a": Alteration("a", "reload", ("the column x is new",), ("b",))}
+    told.states = {"a": 26, "b": 1, "c": 9}
+    plan = shop_project(A, B, C).plan(told)
+    assert [(step.states_lost, step.loss) for step in plan.views] == [
+        (26, "26 earlier states can no longer be read"),
+        (1, "1 earlier state can no longer be read"),
+        (0, None),
+    ]
+    assert [step["states_lost"] for step in plan.as_json()["views"]] == [26, 1, 0]
 
 
 def test_a_view_that_follows_something_new(told: Any) -> None:
@@ -133,6 +152,7 @@ def test_only_what_a_project_made_is_dropped_and_only_if_asked(told: Any) -> Non
         "dependants": (),
         "place": None,
         "if_pruned": False,
+        "states_lost": 0,
     }
 
 

@@ -69,6 +69,8 @@ def test_the_same_meaning_is_no_difference(old: str, new: str) -> None:
         (JOIN, OUTER, "it is a join, and is to be an outer join"),
         (OUTER, OUTER.replace("LEFT", "FULL"), "its tables are joined in another way"),
         (JOIN, SUM, "it is a join, and is to be a summary"),
+        (JOIN, OUTER.replace("p.name", "p.name, p.city"), "the column city is new"),
+        (JOIN, OUTER, "the column amount is gone"),
         (SUM, CUBE, "it is a summary, and is to be a family of summaries"),
         (SUM, SUM.replace("SUM(", "MAX("), "the column s is MAX(amount) + 1, and was SUM(amount) + 1"),
         (SUM, SUM.replace("GROUP BY city", "GROUP BY city, name"), "it groups by something else"),

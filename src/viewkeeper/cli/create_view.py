@@ -48,18 +48,22 @@ def create_view(sql: str | None, path: str, file: str | None, replace: bool, as_
     """
     text = sql_text(sql, file, "view")
     with open_to_maintain(path, quiet=as_json) as warehouse:
+        before = warehouse.status()
         with load_shown(warehouse, quiet=as_json):
             done = _create(warehouse, text, replace=replace)
         name = done.view
         made = [view for view in warehouse.status().views if name in (view.view, view.family)]
         chosen = _chosen(warehouse, name)
+    anew = (name, *done.dependants) if done.kind == "reload" else ()
+    lost = {one: count for one in anew if (count := before.readable_states(one))}
     first, rows = made[0], sum(view.rows for view in made)
     if as_json:
         told = {what: getattr(first, what) for what in ("group", "algorithm", "consistency", "state")}
         members = {"tables": [view.view for view in made]} if first.family else {}
         storage = {"storage": chosen.storage, "storage_reasons": chosen.storage_reasons} if chosen is not None else {}
         plain = done.kind == "create" and not done.reasons
-        what = {} if plain else {"done": done.kind, "reasons": done.reasons, "dependants": done.dependants}
+        changed = {"done": done.kind, "reasons": done.reasons, "dependants": done.dependants, "states_lost": lost}
+        what = {} if plain else changed
         click.echo(json.dumps({"view": name, **told, "rows": rows, **members, **storage, **what}))
         return
     from viewkeeper.cli.tables import counted
@@ -71,6 +75,8 @@ def create_view(sql: str | None, path: str, file: str | None, replace: bool, as_
         click.echo(f"{'altered in place' if done.kind == 'alter' else 'made anew'}: {'; '.join(done.reasons)}")
     if done.dependants:
         click.echo(f"made anew with it: {', '.join(done.dependants)}")
+    for one, count in lost.items():
+        click.echo(f"{counted(count, 'earlier state')} of {one} can no longer be read")
     tables = f", {counted(len(made), 'table')} ({', '.join(view.view for view in made)})" if first.family else ""
     click.echo(
         f"{_DONE[done.kind]} {name}{tables} with {counted(rows, 'row')}, in group {first.group}: "

@@ -26,6 +26,7 @@ def plan(context: click.Context, path: str, prune: bool, check: bool, as_json: b
 
     A view whose definition means the same is kept. It is altered if only how it is kept is different, and reloaded if
     its rows or columns are: then it is made anew beside the old one, which readers have until the new one is complete.
+    The states that it had before can no longer be read then; the plan says how many these are.
 
     \b
     Examples:

@@ -47,4 +47,6 @@ def _row(kind: str, step: Step) -> tuple[str, str, str, str, str]:
     reasons = list(step.reasons)
     if step.dependants:
         reasons.append(f"with it {', '.join(step.dependants)}")
+    if step.loss:
+        reasons.append(step.loss)
     return str(step.action), kind, step.name, "; ".join(reasons), step.place or ""

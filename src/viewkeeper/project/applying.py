@@ -148,7 +148,7 @@ class _Application:
 
     def _told(self, step: Step, name: str) -> str:
         rows = sum(one.rows for one in self._warehouse.status().views if name in (one.view, one.family))
-        return f"{_DONE[step.action]}, {rows} row{'' if rows == 1 else 's'}"
+        return f"{_DONE[step.action]}, {rows} row{'' if rows == 1 else 's'}" + (f"; {step.loss}" if step.loss else "")
 
     def _drop(self, names: Iterable[str]) -> None:
         """Drop views, those that read others before them."""
@@ -177,7 +177,8 @@ class _Application:
             choice = self._warehouse.cube(**cube.told)
         made = MadeCube(cube.told, tuple(view.name for view in choice.views))
         self._remember(self._owned.with_cube(cube.name, made))
-        self._watch("cube", cube.name, f"{_DONE[step.action]}: {', '.join(made.tables)}")
+        loss = f"; {step.loss}" if step.loss else ""
+        self._watch("cube", cube.name, f"{_DONE[step.action]}: {', '.join(made.tables)}{loss}")
 
 
 def _dropped(steps: Iterable[Step]) -> list[str]:

@@ -48,10 +48,7 @@ def read_content(value: Value, folder: Path, given: Sequence[ViewText] = (), *, 
         texts += module_views(module, folder)
     # Who has dropped the last one says so: an empty folder may as well be a mistake.
     if not texts and not cubes and not ("views" in fields and not fields["views"].texts()):
-        raise value.problem(
-            "the project has no views",
-            f"write CREATE MATERIALIZED VIEW ... into {DEFAULT_VIEWS}/NAME.sql, or views: [] if it is to have none",
-        )
+        raise value.problem("the project has no views", _write_one_into(DEFAULT_VIEWS))
     tables = {name: source.tables for name, source in sources.items()}
     views = in_order([read_view(text, defaults) for text in texts], tables)
     for cube in cubes.values():
@@ -76,14 +73,21 @@ def _view_files(value: Value | None, folder: Path) -> list[Path]:
             pattern = glob.escape(str(folder)) + "/" + text.value
             files = sorted(path for path in map(Path, glob.glob(pattern, recursive=True)) if path.is_file())
         if not files:
-            what = (
-                f"the folder {text.written} has no file {VIEW_FILES}"
-                if named.is_dir()
-                else f"{text.written} is no file"
-            )
-            raise problem(text.place, what, "name a folder, a file, or a pattern such as views/*.sql")
+            raise _nothing_there(text, named)
         found |= dict.fromkeys(files)
     return list(found)
+
+
+def _write_one_into(folder: str) -> str:
+    where = f"{folder.rstrip('/')}/NAME.sql"
+    return f"write CREATE MATERIALIZED VIEW ... into {where}, or views: [] if the project is to have none"
+
+
+def _nothing_there(text: Text, named: Path) -> ViewkeeperError:
+    if named.is_dir():
+        return problem(text.place, f"the folder {text.written} has no file {VIEW_FILES}", _write_one_into(text.written))
+    what = "no file matches" if glob.has_magic(text.value) else "there is no folder or file"
+    return problem(text.place, f"{what} {text.written}", "name a folder, a file, or a pattern such as views/*.sql")
 
 
 def file_views(file: Path) -> list[ViewText]:
@@ -91,9 +95,9 @@ def file_views(file: Path) -> list[ViewText]:
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise problem(Place(file), f"cannot be read: {error.strerror}") from error
+        raise problem(Place(file), f"it cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise problem(Place(file), "is not UTF-8 text", "save it as UTF-8") from error
+        raise problem(Place(file), "the file is not UTF-8 text", "save it as UTF-8") from error
     return texts_of(text, Place(file))
 
 

@@ -57,7 +57,7 @@ def decorated_text(view: DecoratedView) -> ViewText:
     except Exception as error:
         raise problem(_raised_at(error, place), f"{view.name} fails: {_said(error)}", "mend the function") from error
     if not isinstance(query, str) or not query.strip():
-        got = "empty text" if isinstance(query, str) else f"a {type(query).__name__}"
+        got = "empty text" if isinstance(query, str) else f"a value of type {type(query).__name__}"
         raise problem(place, f"{view.name} returns {got}, and must return SQL", "return the text of a SELECT")
     if query.lstrip().lower().startswith("create"):
         raise problem(

@@ -16,7 +16,7 @@ class Action(StrEnum):
     ALTER = "alter"
     """only how a view is kept is different: its rows stay"""
     RELOAD = "reload"
-    """a view is made anew beside the old one, which readers have until then"""
+    """a view is made anew beside the old one, which readers have until then; its states begin anew too"""
     KEEP = "keep"
     DROP = "drop"
     REMOVE = "remove"
@@ -36,6 +36,15 @@ class Step:
     """where the project defines it"""
     if_pruned: bool = False
     """whether it is left as it is, because nobody asked for pruning"""
+    states_lost: int = 0
+    """of a reload: the states that can be read now and not afterwards"""
+
+    @property
+    def loss(self) -> str | None:
+        """What a reload costs, in words."""
+        if not self.states_lost:
+            return None
+        return f"{self.states_lost:,} earlier state{'' if self.states_lost == 1 else 's'} can no longer be read"
 
     @property
     def changes(self) -> bool:

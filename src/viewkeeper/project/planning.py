@@ -7,7 +7,8 @@
 Everything is checked before anything is done: the tables and columns of all views, over what the sources have.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,8 @@ def make_plan(
         views.append(step)
         changing |= {step.name} if step.changes and step.action is not Action.ALTER else set()
     cubes = [_cube_step(cube, owned, definitions) for cube in content.cubes.values()]
+    if warehouse is not None:
+        views, cubes = _with_losses(views, cubes, warehouse, owned)
     gone = _gone(owned, content, definitions, stored)
     return Plan(
         str(content.warehouse if warehouse is None else warehouse.path),
@@ -66,6 +69,24 @@ def make_plan(
         (*views, *(_dropped(name, Action.DROP, prune) for name in gone.views)),
         (*cubes, *(_dropped(name, Action.DROP, prune) for name in gone.cubes)),
         tuple(sorted(_by_hand(definitions, owned, content))),
+    )
+
+
+def _with_losses(
+    views: Sequence[Step], cubes: Sequence[Step], warehouse: "Warehouse", owned: Owned
+) -> tuple[list[Step], list[Step]]:
+    """What is reloaded begins with a state of its own: how many there are that nobody can read then."""
+    if not any(step.action is Action.RELOAD for step in (*views, *cubes)):
+        return [*views], [*cubes]
+    readable = warehouse.status().readable_states
+
+    def told(step: Step, tables: Iterable[str]) -> Step:
+        lost = max(map(readable, tables), default=0) if step.action is Action.RELOAD else 0
+        return replace(step, states_lost=lost)
+
+    return (
+        [told(step, (step.name,)) for step in views],
+        [told(step, owned.cubes[step.name].tables if step.name in owned.cubes else ()) for step in cubes],
     )
 
 

@@ -133,7 +133,7 @@ def check_read(
             raise problem(
                 read.place,
                 f"{reader} reads {read.name}, and the project has no view of that name",
-                f"{meant(read.name, list(views), 'the views are')}; a table of a source is named source.table",
+                meant(read.name, list(views), "the views are", "a table of a source is named source.table"),
             )
         if views[read.name].kind is Kind.SUMMARIES:
             raise problem(
@@ -154,7 +154,7 @@ def check_read(
         raise problem(
             read.place,
             f"{reader} reads {read.name}, which is not among the tables of source {read.source}",
-            f"{meant(table, list(tables), 'the tables are')}; or add it to its tables",
+            meant(table, list(tables), "the tables are", "or add it to its tables"),
         )
 
 

@@ -143,10 +143,12 @@ class Value:
         return Value(path, node, self.origin, self.environment)
 
 
-def meant(name: str, known: Collection[str], there_is: str) -> str:
-    """A hint that names what was probably meant, or everything there is."""
+def meant(name: str, known: Collection[str], there_is: str, otherwise: str = "") -> str:
+    """A hint that names what was probably meant, or everything there is; and what else it might be."""
     close = difflib.get_close_matches(name.lower(), known, n=1)
-    return f"did you mean {close[0]}?" if close else f"{there_is} {', '.join(known) or 'none'}"
+    if close:
+        return f"did you mean {close[0]}?" + (f" {otherwise[0].upper()}{otherwise[1:]}" if otherwise else "")
+    return f"{there_is} {', '.join(known) or 'none'}" + (f"; {otherwise}" if otherwise else "")
 
 
 def read_yaml(file: Path, environment: Mapping[str, str]) -> Value:
@@ -155,9 +157,9 @@ def read_yaml(file: Path, environment: Mapping[str, str]) -> Value:
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise problem(start, f"cannot be read: {error.strerror}", "viewkeeper init writes an example") from error
+        raise problem(start, f"it cannot be read: {error.strerror}", "viewkeeper init writes an example") from error
     except UnicodeDecodeError as error:
-        raise problem(start, "is not UTF-8 text", "save it as UTF-8") from error
+        raise problem(start, "the file is not UTF-8 text", "save it as UTF-8") from error
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -168,14 +170,14 @@ def read_yaml(file: Path, environment: Mapping[str, str]) -> Value:
             if "'\\t'" in str(error.problem)
             else "see the example of viewkeeper init"
         )
-        raise problem(place, f"is not YAML: {error.problem or error.context}", hint) from None
+        raise problem(place, f"this is not YAML: {error.problem or error.context}", hint) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise problem(start.at(line), "has a character that YAML does not allow", "remove it") from None
+        raise problem(start.at(line), "the file has a character that YAML does not allow", "remove it") from None
     except RecursionError:
-        raise problem(start, "is nested too deeply", "see the example of viewkeeper init") from None
+        raise problem(start, "the file is nested too deeply", "see the example of viewkeeper init") from None
     if node is None:
-        raise problem(start, "is empty", "viewkeeper init writes an example")
+        raise problem(start, "the file is empty", "viewkeeper init writes an example")
     return Value("", node, start, environment)
 
 
