@@ -117,9 +117,9 @@ def told(output: str) -> list[tuple[str, str]]:
     return re.findall(r"^ +(.+?;  -- as (\w+).*)$", output, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("strict", [False, True], ids=["simple", "strict"])
+@pytest.mark.parametrize("way", ["simple", "strict", "without --install"])
 def test_my_postgresql(
-    strict: bool,
+    way: str,
     as_role: Run,
     postgres_server: PostgresServer,
     spark: "SparkSession",
@@ -127,6 +127,7 @@ def test_my_postgresql(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    strict = way != "simple"
     settings, role, simple = fenced(POSTGRESQL, "sql")
     as_role("keeper", *statements(settings), *statements(role), *([] if strict else statements(simple)))
     typist = Typist(POSTGRESQL, f"127.0.0.1:{postgres_server.port}", monkeypatch)
@@ -136,8 +137,10 @@ def test_my_postgresql(
         assert re.sub(r"viewkeeper_[0-9a-f]{32}_", "viewkeeper_ID_", said).replace("as keeper", "as postgres") == shown
         assert installed(postgres_server) == (0, 0, 0)
         for statement, who in told(said):
-            if who != "viewkeeper":
+            if who != "viewkeeper" or way == "without --install":
                 as_role(who, statement)
+    if way == "without --install":
+        typist.commands = [[word for word in words if word != "--install"] for words in typist.commands]
     typist.type("create-view")
     as_role("app", "INSERT INTO orders VALUES (2, 7, 200)")
     typist.type("audit")

@@ -4,16 +4,16 @@ The statements can be run as they are, from the first to the last: what has to b
 another role has to run one than that of the URL, a comment behind it says which.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from psycopg import sql
 
 from viewkeeper.sources.base import Finding
-from viewkeeper.sources.postgres.catalog import Tables
+from viewkeeper.sources.postgres.catalog import Table, Tables
 from viewkeeper.sources.postgres.connections import Connection
 from viewkeeper.sources.postgres.rights import SUPERUSER, Rights, by, rights
-from viewkeeper.sources.postgres.watch import published_among
+from viewkeeper.sources.postgres.watch import partly_published, published_among
 
 OLDEST = 130000
 """pg_current_snapshot() came with PostgreSQL 13."""
@@ -157,26 +157,31 @@ def _publication(
     """All tables that are to be published, in one statement: the second CREATE PUBLICATION would fail."""
     published = published_among(connection, tables.all(), name)
     lacking = [table for table in tables.all() if table.oid in held.tables and table.oid not in published]
+    partly = [table for table in lacking if table.oid in partly_published(connection, name)]
     if lacking or (held.publication is None and not tables.all()):
         doer = held.doer(lacking, publishing=True)
-        listed = sql.SQL(", ").join(sql.SQL("ONLY {}").format(table.quoted) for table in lacking)
-        text = "ALTER PUBLICATION {} ADD TABLE " if held.publication else "CREATE PUBLICATION {}"
-        text += " FOR TABLE " if lacking and not held.publication else ""
-        publish = sql.SQL(text).format(sql.Identifier(name)) + listed
+        publication = sql.Identifier(name)
+        text = "ALTER PUBLICATION {} ADD TABLE {}" if held.publication else "CREATE PUBLICATION {}"
+        text += " FOR TABLE {}" if lacking and not held.publication else ""
+        publish = sql.SQL(text).format(publication, _listed(lacking))
+        if partly:
+            drop = sql.SQL("ALTER PUBLICATION {} DROP TABLE {}; ").format(publication, _listed(partly))
+            publish = drop + publish
         if following and lacking:
             # Of a transaction that has begun, the slot would tell only what it writes from then on.
-            lock = sql.SQL("BEGIN; LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE; ").format(listed)
+            lock = sql.SQL("BEGIN; LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE; ").format(_listed(lacking))
             publish = lock + publish + sql.SQL("; COMMIT")
         grant = held.grant_to_create(doer)
         names = [table.relation.name for table in lacking]
         what = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not published"
+        what += " (a row filter or a list of columns leaves changes out)" if partly else ""
         yield _Found(
             Finding(
                 what if lacking else f"there is no publication {name}",
                 f"{grant}\n{by(publish, doer)}" if grant else by(publish, doer),
                 fatal=not lacking or any(table is not tables.mark for table in lacking),
             ),
-            hinders=bool(doer or grant),
+            hinders=bool(doer or grant or partly),
         )
     whole = connection.execute(
         "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication WHERE pubname = %s", (name,)
@@ -190,6 +195,10 @@ def _publication(
             ),
             hinders=True,
         )
+
+
+def _listed(tables: Iterable[Table]) -> sql.Composable:
+    return sql.SQL(", ").join(sql.SQL("ONLY {}").format(table.quoted) for table in tables)
 
 
 def _slot(slot: tuple[str | None, int | None, str, bool] | None, name: str, held: Rights) -> Iterator[_Found]:

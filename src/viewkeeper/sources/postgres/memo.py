@@ -1,7 +1,7 @@
 """What is written down of the tables of a source, so that what happened while nobody looked is found.
 
     at the server        the comment of the publication: former identities, shapes, where the slot begins
-    in the warehouse     the shapes as they were when the source was added
+    in the warehouse     shapes and memberships in the publication, as they were when the source was added
 
 Only its owner may comment on a publication. Where that is somebody else, the notes in the warehouse are what there is.
 What an identity was is then the owner's to know, and where the slot begins is told by the slot itself.
@@ -18,29 +18,28 @@ from viewkeeper.sources.lake import durable
 from viewkeeper.sources.postgres.catalog import Shape, Tables, shapes
 from viewkeeper.sources.postgres.connections import Connection
 from viewkeeper.sources.postgres.snapshots import parse_lsn
+from viewkeeper.sources.postgres.watch import memberships
 
 
 class Notes:
-    """The shapes of tables by full name, in the folder that the warehouse keeps for a source."""
+    """Shape and membership in the publication of each table, in the folder that the warehouse keeps for a source."""
 
     def __init__(self, workspace: Path | None) -> None:
-        self._path = None if workspace is None else workspace / "shapes.json"
+        self._path = None if workspace is None else workspace / "tables.json"
 
     def read(self) -> dict[str, Any]:
         told = durable.read_json(self._path) if self._path is not None else None
         return dict(told) if isinstance(told, dict) else {}
 
-    def write(self, tables: Tables, kept: Collection[str]) -> None:
-        """The shapes of now, but for the relations of `kept`, which stay as they were noted."""
+    def write(self, connection: Connection, tables: Tables, publication: str, kept: Collection[str]) -> None:
+        """As they are now, but for the relations of `kept`, which stay as they were noted."""
         if self._path is None:
             return
-        before = self.read()
-        now = {
-            table.shape.name: before.get(table.shape.name, table.shape.written())
-            if table.relation.name in kept
-            else table.shape.written()
-            for table in tables.captured.values()
-        }
+        before, members = self.read(), memberships(connection, publication)
+        now = {}
+        for table in tables.captured.values():
+            name, note = table.shape.name, {"shape": table.shape.written(), "member": members.get(table.oid)}
+            now[name] = before.get(name, note) if table.relation.name in kept else note
         if now != before:
             durable.replace(self._path, now)
 
@@ -89,15 +88,17 @@ def confirmed_place(connection: Connection, slot: str) -> int:
 
 
 def stale_tables(connection: Connection, tables: Tables, publication: str, notes: Notes) -> dict[int, str]:
-    """The tables that were altered since they were installed or added, and how."""
+    """The tables that were altered since they were installed or added, or not published all the time, and how."""
     memo = (read_memo(connection, publication) or {"tables": {}})["tables"]
-    noted = notes.read()
+    noted, members = notes.read(), memberships(connection, publication)
     stale = {}
-    for table in tables.captured.values():
+    for oid, table in tables.captured.items():
         name = table.shape.name
-        for shape in (memo.get(name, {}).get("shape"), noted.get(name)):
-            if shape is not None and (reason := Shape(**shape).difference(table.shape)) is not None:
-                stale[table.oid] = reason
+        if name in noted and noted[name]["member"] != members.get(oid):
+            stale[oid] = f"it was taken out of the publication {publication}"
+        for note in (memo.get(name), noted.get(name)):
+            if note is not None and (reason := Shape(**note["shape"]).difference(table.shape)) is not None:
+                stale[oid] = reason
     return stale
 
 

@@ -88,7 +88,8 @@ class PostgresSource(Source):
         refuse_obstacles(self.name, found, hint)
 
     def note(self, kept: Collection[str] = ()) -> None:
-        self._notes.write(self._tables, kept)
+        with self._connections.plain() as connection:
+            self._notes.write(connection, self._tables, self._slot, kept)
 
     def altered(self) -> Mapping[str, str]:
         with self._connections.plain() as connection:

@@ -7,11 +7,17 @@ from viewkeeper.sources.postgres.catalog import Table, shapes
 from viewkeeper.sources.postgres.connections import Connection
 from viewkeeper.sources.postgres.snapshots import Snapshot, parse_lsn
 
+# A row filter and a list of columns came with PostgreSQL 15: a table that has one is published in part, which is not.
 _PUBLISHED = """
 SELECT c.oid::int8 FROM pg_class c
 WHERE c.oid = ANY (%s::int8[]::oid[]) AND EXISTS (
     SELECT FROM pg_publication p LEFT JOIN pg_publication_rel r ON r.prpubid = p.oid
-    WHERE p.pubname = %s AND (p.puballtables OR r.prrelid = c.oid))
+    WHERE p.pubname = %s AND (p.puballtables OR (r.prrelid = c.oid
+        AND to_jsonb(r) ->> 'prqual' IS NULL AND to_jsonb(r) ->> 'prattrs' IS NULL)))
+"""
+_PARTLY = """
+SELECT r.prrelid::int8 FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
+WHERE p.pubname = %s AND num_nonnulls(to_jsonb(r) ->> 'prqual', to_jsonb(r) ->> 'prattrs') > 0
 """
 
 
@@ -54,11 +60,26 @@ def alterations(connection: Connection, tables: Iterable[Table], publication: st
         elif (reason := table.shape.difference(now[table.oid])) is not None:
             altered[table.oid] = reason
         elif table.oid not in published:
-            altered[table.oid] = f"it was taken out of the publication {publication}"
+            altered[table.oid] = f"it was taken out of the publication {publication}, or is in it only in part"
     return altered
 
 
 def published_among(connection: Connection, tables: Iterable[Table], publication: str) -> set[int]:
-    """Which tables a publication has, by oid."""
+    """Which tables a publication has, whole, by oid."""
     oids = [table.oid for table in tables]
     return {oid for (oid,) in connection.execute(_PUBLISHED, (oids, publication))}
+
+
+def memberships(connection: Connection, publication: str) -> dict[int, int]:
+    """For each table that a publication names, by oid, a number: another one once it was taken out and put back."""
+    rows = connection.execute(
+        "SELECT r.prrelid::int8, r.oid::int8 FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid"
+        " WHERE p.pubname = %s",
+        (publication,),
+    )
+    return dict(rows.fetchall())
+
+
+def partly_published(connection: Connection, publication: str) -> set[int]:
+    """The tables of which a publication has some rows or columns only, by oid."""
+    return {oid for (oid,) in connection.execute(_PARTLY, (publication,))}
