@@ -154,7 +154,11 @@ GIVEN: dict[str, tuple[str, Situation, str]] = {
         summary(SUMMARY, transactions_per_hour=BUSY + 1, seconds=0.25),
         "3,601 transactions an hour, and a refresh takes some 0.25 s",
     ),
-    "a state for each": ("once-per-commit", summary(COMPLETE, seconds=0.25), "for each transaction, some 0.25 s each"),
+    "a state for each": (
+        "once-per-commit",
+        summary(COMPLETE, seconds=0.25),
+        "transaction, some 0.25 s each for its tables",
+    ),
     "a strong summary": ("every-state", SUMMARY, "'consistency' = 'complete'"),
     "a hierarchy that is not declared": (
         "hierarchy",

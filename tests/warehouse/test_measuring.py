@@ -60,8 +60,15 @@ def test_a_view_without_a_refresh_has_no_figures() -> None:
 
 def test_a_continuous_summary_is_refreshed_with_its_facts() -> None:
     summary = {"facts": {"core": "g feed"}}
-    records = [record(2, refreshes=refreshed("g feed", 2, 0, 0.4), summaries={"g": {"changes": 2}})]
-    assert refreshes_of(definition(summary=summary), records).seconds == (0.4,)
+    own = {"changes": 2, "propagate_seconds": 0.25, "refresh_seconds": 0.125}
+    records = [
+        record(2, refreshes=refreshed("g feed", 2, 0, 0.5), summaries={"g": own}),
+        record(3, refreshes=refreshed("g feed", 7, 7, 9.0), summaries={"another": own}),
+        record(4, refreshes=refreshed("g feed", 1, 1, 9.0)),
+    ]
+    told = refreshes_of(definition(summary=summary), records)
+    assert (told.seconds, told.own_seconds, told.updates, told.queries) == ((0.5,), (0.375,), 2, 0)
+    assert refreshes_of(definition(summary=summary), records[1:]).typical is None
 
 
 def test_a_propagation_counts_with_the_refresh_that_follows() -> None:
@@ -155,12 +162,24 @@ def test_every_kind_of_view_is_recomputed(spark: "SparkSession", tmp_path: Path)
             "all_sales AS SELECT s.id, t.city FROM shop.sales s LEFT JOIN shop.stores t ON s.storeID = t.storeID",
             "sold AS SELECT sales.id FROM shop.sales WHERE sales.qty > 3",
             "much AS SELECT id FROM sold WHERE id > 1",
+            "how_many AS SELECT COUNT(*) AS n FROM sold",
         ):
             warehouse.create_view(f"CREATE MATERIALIZED VIEW {text}")
+        # A state of the view that how_many is over, and none of how_many: it sold too little.
+        with closing(sqlite3.connect(tmp_path / "shop.db")) as shop, shop:
+            shop.execute("INSERT INTO sales VALUES (4, 1, 1)")
+        warehouse.catch_up()
         found = {one.view: one for one in warehouse.bench()}
     assert {name: one.not_recomputed for name, one in found.items()} == dict.fromkeys(found)
     read = {name: one.recompute.rows_read for name, one in found.items() if one.recompute is not None}
-    assert read == {"by_city": 5, "all_sales": 5, "sold": 3, "much": 0}
+    assert read == {"by_city": 6, "all_sales": 6, "sold": 4, "much": 2, "how_many": 2}
+    assert {name: one.refreshes for name, one in found.items()} == {
+        "by_city": 1,
+        "all_sales": 1,
+        "sold": 1,
+        "much": 1,
+        "how_many": 0,
+    }
 
 
 def test_beside_a_recompute(spark: "SparkSession", lake: Path) -> None:

@@ -24,9 +24,10 @@ def bench(views: tuple[str, ...], path: str, no_recompute: bool, as_json: bool) 
 
     "refresh" is the median over the newest 200 commits: the time from the delivery of the first transaction of a commit
     until its files were written, the answers of sources included; of a deferred summary, propagating and applying. The
-    views of a group are refreshed together, so each of them shows the time of all. "recompute" is measured now: all
-    relations are read from their sources, and the SELECT is run over them by a Spark that is warm; storing the result
-    is not part of it. One measurement on this machine says little of another: look at the order of magnitude.
+    views of a group are refreshed together, so each of them shows the time of all; of a summary those commits count
+    that changed it or another table of its lattice. "recompute" is measured now: all relations are read from their
+    sources, or from the views that it is over, and the SELECT is run over them by a Spark that is warm; storing the
+    result is not part of it. One measurement on this machine says little of another: look at the order of magnitude.
 
     Nothing is written, and no lock is taken.
 

@@ -284,7 +284,7 @@ def _less_often(summary: SummarizedFacts) -> Iterator[Advice]:
 
 
 def _states_of_a_summary(summary: SummarizedFacts) -> Iterator[Advice]:
-    each = f", some {summary.seconds:.2g} s each" if summary.seconds is not None else ""
+    each = f", some {summary.seconds:.2g} s each for its tables" if summary.seconds is not None else ""
     if summary.level is Level.COMPLETE:
         yield Advice(
             "once-per-commit",

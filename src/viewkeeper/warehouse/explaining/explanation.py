@@ -37,6 +37,10 @@ class Measured:
     """transactions, or of a deferred summary changes, that they brought"""
     questions_per_update: float | None
     """None of a deferred summary"""
+    commits: int
+    """that were looked at, the newest"""
+    own_seconds: float | None = None
+    """of a summary: how much of a refresh is propagating and applying, for all tables of its lattice; the median"""
 
     @property
     def told(self) -> str:
@@ -45,7 +49,10 @@ class Measured:
         what = "change" if self.questions_per_update is None else "transaction"
         brought = f"{self.updates:,} {what}{'' if self.updates == 1 else 's'}"
         asked = f", {self.questions_per_update:.3g} questions for each" if self.questions_per_update is not None else ""
-        return f"{number} of its group with {brought}{asked}; one took some {self.seconds:.2g} s"
+        whose = "its group" if self.own_seconds is None else "its lattice"
+        parts = "" if self.own_seconds in (None, self.seconds) else f", of which its tables {self.own_seconds:.2g} s"
+        window = "the last commit" if self.commits == 1 else f"the newest {self.commits:,} commits"
+        return f"{number} of {whose} in {window} with {brought}{asked}; one took some {self.seconds:.2g} s{parts}"
 
 
 @dataclass(frozen=True)

@@ -13,4 +13,11 @@ def measured_of(overview: Overview, view: str) -> Measured | None:
     found = refreshes_of(definition, overview.newest)
     if not found.updates or found.typical is None:
         return None
-    return Measured(len(found.seconds), found.typical, found.updates, found.queries_per_update)
+    return Measured(
+        len(found.seconds),
+        found.typical,
+        found.updates,
+        found.queries_per_update,
+        len(overview.newest),
+        found.typical_own,
+    )

@@ -9,7 +9,7 @@ from viewkeeper.summary.propagate_arrow import evaluable
 from viewkeeper.warehouse.explaining.advice import advice_for
 from viewkeeper.warehouse.explaining.algorithm_words import MEANS
 from viewkeeper.warehouse.explaining.asking import UNKNOWN, told_of
-from viewkeeper.warehouse.explaining.explanation import InWords, RelationCost
+from viewkeeper.warehouse.explaining.explanation import InWords, Measured, RelationCost
 from viewkeeper.warehouse.explaining.hierarchies import missing_hierarchies
 from viewkeeper.warehouse.explaining.measured import measured_of
 from viewkeeper.warehouse.explaining.situations import ExtremeFacts, MemberFacts, SummarizedFacts
@@ -28,22 +28,31 @@ def summing(
 ) -> InWords:
     """`tables` are the one of a summary, or the members of a family."""
     overview, lattice = explained.overview, explained.lattice
-    situation = _situation(view, explained, facts, tables, halted)
+    measured = measured_of(overview, tables[0].table)
+    situation = _situation(view, explained, facts, tables, halted, measured)
     return InWords(
         _how(lattice, tables),
         _why(lattice, tables),
         _costs(overview, explained, facts, tables),
-        measured_of(overview, tables[0].table),
+        measured,
         advice_for(situation) if not tables[0].hidden else (),
     )
 
 
 def _situation(
-    view: str, explained: LatticeExplained, facts: LatticeFacts, tables: Sequence[Table], halted: str | None
+    view: str,
+    explained: LatticeExplained,
+    facts: LatticeFacts,
+    tables: Sequence[Table],
+    halted: str | None,
+    measured: Measured | None,
 ) -> SummarizedFacts:
     overview, lattice = explained.overview, explained.lattice
     rows = {table.table: table.rows for table in tables}
-    takes = (facts.propagate_seconds or 0) + (facts.refresh_seconds or 0) if facts.refreshes else None
+    # Of the newest commits, as it is told beside it; what was learned before them is all there is for want of any.
+    takes = measured.own_seconds if measured is not None else None
+    if takes is None and facts.refreshes:
+        takes = (facts.propagate_seconds or 0) + (facts.refresh_seconds or 0)
     return SummarizedFacts(
         view,
         lattice.fact.name,

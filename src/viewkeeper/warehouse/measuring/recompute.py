@@ -20,6 +20,7 @@ from viewkeeper.mediator.base_image import image_at
 from viewkeeper.sql.definition import read_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.syntax import not_too_deep, spark_sql
+from viewkeeper.warehouse.catalog import tables_of
 from viewkeeper.warehouse.collected import CollectedRows
 from viewkeeper.warehouse.columns import WEIGHT
 from viewkeeper.warehouse.known_sources import KnownSources
@@ -95,7 +96,14 @@ def _read(
         name: weighted_frame(spark, held, relations[name]).filter(f"{WEIGHT} > 0").drop(WEIGHT)
         for name, held in contents.items()
     }
-    return {**frames, **{name: snapshot.read(name) for name in relations.keys() - frames.keys()}}, rows
+    stored = relations.keys() - frames.keys()
+    rows += sum(_stored_rows(snapshot, name) for name in stored)
+    return {**frames, **{name: snapshot.read(name) for name in stored}}, rows
+
+
+def _stored_rows(snapshot: Snapshot, view: str) -> int:
+    """Of a view that is computed, those of the first table that it is computed from."""
+    return snapshot.record.tables[tables_of(snapshot.catalog, snapshot.catalog[view])[0].name].rows
 
 
 def _compute(

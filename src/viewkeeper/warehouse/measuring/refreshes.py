@@ -2,13 +2,14 @@
 
     a refresh     one commit with new states of the group: from the delivery of its first transaction until its files
                   are written. Waiting for the answers of sources is part of it.
+    a summary     the same, of those commits that changed its lattice; propagating and applying are its own part of it
     deferred      one refresh of the lattice: propagating what waited, and applying it.
 
 The views of a group, and the tables of a lattice, are refreshed together: the figures are those of all of them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
@@ -28,11 +29,18 @@ class Refreshes:
     """transactions, or of a deferred summary changes, that they brought"""
     queries: int | None
     """that were asked for them; None of a deferred summary, whose facts came before"""
+    own_seconds: tuple[float, ...] = ()
+    """of each refresh of a summary: propagating, and applying to all tables of the lattice"""
 
     @property
     def typical(self) -> float | None:
         """The median of the seconds."""
         return median(self.seconds) if self.seconds else None
+
+    @property
+    def typical_own(self) -> float | None:
+        """The same of what is a summary's own part."""
+        return median(self.own_seconds) if self.own_seconds else None
 
     @property
     def queries_per_update(self) -> float | None:
@@ -45,7 +53,11 @@ def refreshes_of(view: Definition, records: Sequence[Record]) -> Refreshes:
     summary = view.properties.get(SUMMARY)
     if summary and view.properties.get(REFRESH, "continuous") != "continuous":
         return _of_lattice(view.group, records)
-    return _of_group(summary["facts"]["core"] if summary else view.group, records)
+    if not summary:
+        return _of_group(view.group, records)
+    touched = [record for record in records if view.group in record.metrics.get(METRICS, {})]
+    own = _of_lattice(view.group, touched).own_seconds
+    return replace(_of_group(summary["facts"]["core"], touched), own_seconds=own)
 
 
 def _of_group(group: str, records: Sequence[Record]) -> Refreshes:
@@ -68,4 +80,4 @@ def _of_lattice(lattice: str, records: Sequence[Record]) -> Refreshes:
         if applied is not None:
             seconds.append(waited + applied)
             waited = 0.0
-    return Refreshes(tuple(seconds), sum(one.get("changes", 0) for one in told), None)
+    return Refreshes(tuple(seconds), sum(one.get("changes", 0) for one in told), None, tuple(seconds))
