@@ -340,7 +340,7 @@ def test_two_processes_that_write(
         assert typed(["compact", "-w", "lake"], monkeypatch) == 2
     shown = capsys.readouterr().err
     assert "is being written by process" in shown
-    assert "hint: stop it first" in shown
+    assert "hint: stop it first; what only reads (status, query, " in shown
 
 
 OLD_JAVA = """#!/bin/sh

@@ -334,6 +334,9 @@ def test_vacuum(copied: Path) -> None:
     assert would["files"] > 0
     assert would["oldest"] == {"cities": 3, "orders": 3}
     assert sorted(copied.rglob("*.parquet")) == there
+    assert output(*everything, "--dry-run").splitlines()[1:] == [
+        f"{view}: state 3 would be the oldest that can be read" for view in ("cities", "orders")
+    ]
     assert output(*everything).splitlines()[0].startswith(f"deleted {would['files']} file")
     assert len(list(copied.rglob("*.parquet"))) < len(there)
     assert [state["state"] for state in json.loads(output("states", "cities", "-w", copied, "--json"))["states"]] == [3]

@@ -474,8 +474,11 @@ def test_a_table_that_is_gone_and_a_disk_that_is(folder: Path) -> None:
     assert event == Disruption("shop.orders", position(2), "orders.csv is gone")
     (folder / "people.csv").unlink()
     for _ in range(2):
-        with pytest.raises(SourceUnavailable):
+        with pytest.raises(SourceUnavailable) as lost:
             source.end()
+        assert lost.value.detail == (
+            f"{folder} does not have any of its tables: orders.csv (the table orders), people.csv (the table people)"
+        )
         if folder.exists():
             folder.rmdir()
     assert [finding.fatal for finding in source.doctor()] == [True]

@@ -199,6 +199,10 @@ SYNTAX = [
     ("SELECT id FROM\n`shop.orders", "line 2, column 1: ` is opened"),
     ("SELECT id /* comment FROM shop.orders", "line 1, column 11: /* is opened"),
     ("SELECT 'it''s' AS x FROM shop.orders", "line 1, column 8: two string literals side by side: 'it''s'"),
+    ("CREATE MATERIALIZED VIEW v AS\n  SELEC id FROM shop.orders", "line 2, column 3: unexpected 'SELEC'"),
+    ("CREATE MATERIALIZD VIEW v AS SELECT id FROM shop.orders", "line 1, column 8: unexpected 'MATERIALIZD'"),
+    ("CREATE OR REPLACE MATERIALIZED v AS SELECT id FROM shop.orders", "line 1, column 32: unexpected 'v'"),
+    ("CREATE MATERIALIZED VIEW v AS 3", "line 1, column 1: the definition is not understood"),
     ("SHOW TABLES", "SHOW TABLES"),
     ("EXPLAIN SELECT id FROM shop.orders", "EXPLAIN"),
     ("CREATE MATERIALIZED VIEW v REFRESH EVERY 1 HOUR AS SELECT id FROM shop.orders", "REFRESH EVERY"),
@@ -236,3 +240,30 @@ def test_columns_that_differ_in_case_only() -> None:
 def test_errors_say_where(catalog: Catalog) -> None:
     with pytest.raises(UnknownName, match=r"\(line 2, column 10\)"):
         parse_view("SELECT o.id,\n       o.amout\nFROM shop.orders o", catalog)
+
+
+@pytest.mark.parametrize(
+    ("sql", "where"),
+    [
+        ("SELECT id FROM shop.orders\n  LIMIT 3", "(line 2, column 3)"),
+        ("SELECT id FROM shop.orders OFFSET 3", "(line 1, column 28)"),
+        ("SELECT id, current_date() AS d FROM shop.orders", "(line 1, column 12)"),
+        ("SELECT id,\n current_timestamp AS t FROM shop.orders", "(line 2, column 2)"),
+        ("SELECT id, now() AS t FROM shop.orders", "(line 1, column 12)"),
+        ("SELECT id, id FROM shop.orders", "(line 1, column 12)"),
+        ("CREATE MATERIALIZED VIEW v AS SELECT id, 2 AS id FROM shop.orders", "(line 1, column 47)"),
+    ],
+)
+def test_what_has_no_name_is_found_too(catalog: Catalog, sql: str, where: str) -> None:
+    with pytest.raises(DefinitionError) as refused:
+        parse_view(sql, catalog)
+    assert refused.value.detail.endswith(where)
+
+
+def test_a_definition_has_a_name(catalog: Catalog) -> None:
+    """What is hinted at is what create-view and the files of a project take."""
+    with pytest.raises(SyntaxProblem) as refused:
+        parse_view("CREATE MATERIALIZED VIEW v AS SELEC id FROM shop.orders", catalog)
+    assert refused.value.hint == (
+        "did you mean SELECT? write CREATE MATERIALIZED VIEW name AS SELECT ... FROM source.table ..."
+    )

@@ -40,7 +40,9 @@ Exit codes:
   2    bad input, or a source or the warehouse cannot be used; the error says
        what to do
   70   a mistake in viewkeeper itself
-  130  stopped by Ctrl-C; the warehouse is at a commit
+  130  stopped by Ctrl-C; the warehouse is at a commit. 'run' is meant to be
+       stopped so: it ends in order, with 0 or 1, and only a second Ctrl-C
+       does not wait for that
 
 \b
 VERB --help has examples. --json writes one JSON object, errors included.

@@ -1,6 +1,7 @@
 """`viewkeeper vacuum`: what is past its retention goes."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 
 import click
@@ -48,5 +49,14 @@ def vacuum(path: str, retention: str, grace: str, dry_run: bool, as_json: bool) 
         return
     what = f"{counted(done.files, 'file')} ({size(done.bytes)}) and {counted(done.commits, 'commit')}"
     click.echo(f"would delete {what}" if dry_run else f"deleted {what}")
-    for view, state in sorted(done.oldest.items()):
-        click.echo(f"{view}: state {state} {'would be' if dry_run else 'is'} the oldest that can be read")
+    for line in oldest_lines(done.oldest, dry_run=dry_run):
+        click.echo(line)
+
+
+def oldest_lines(oldest: Mapping[str, int], *, dry_run: bool) -> list[str]:
+    """From which state on each view can be read. Hidden tables, which only viewkeeper knows of, are left out."""
+    return [
+        f"{view}: state {state} {'would be' if dry_run else 'is'} the oldest that can be read"
+        for view, state in sorted(oldest.items())
+        if not view.startswith("_vk_")
+    ]

@@ -144,7 +144,8 @@ def _items(nodes: list[exp.Expr], written: dict[str, str]) -> tuple[Item, ...]:
         refuse_reserved(name, "the output column")
         if name.lower() in items:
             raise DefinitionError(
-                f"two output columns are called {name}", f"add AS name to one of them: ... AS {name}2"
+                f"two output columns are called {name}{position(item)}",
+                f"add AS name to one of them: ... AS {name}2",
             )
         items[name.lower()] = Item(name, node)
     return tuple(items.values())

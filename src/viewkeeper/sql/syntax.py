@@ -11,9 +11,11 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
 
-from viewkeeper.errors import SyntaxProblem, UnsupportedClause
+from viewkeeper.errors import SyntaxProblem, UnsupportedClause, did_you_mean
 
-EXPECTED = "write CREATE MATERIALIZED VIEW name AS SELECT ... FROM source.table ..., or the SELECT alone"
+EXPECTED = "write CREATE MATERIALIZED VIEW name AS SELECT ... FROM source.table ..."
+_TEXT = "text"
+"""in the notes of a statement: what it was parsed from"""
 
 
 class ViewDialect(Spark):
@@ -47,9 +49,13 @@ def parse_statement(sql: str) -> exp.Expr:
         )
     [statement] = statements
     if isinstance(statement, exp.Command):
+        _refuse_beginning(sql)
         _refuse_query(sql)
         start = " ".join(sql.split())[:60]
-        raise SyntaxProblem(f"the definition is not understood: {start}", EXPECTED)
+        raise SyntaxProblem(
+            f"{_line_and_column(sql, words(sql)[0].start)}: the definition is not understood: {start}", EXPECTED
+        )
+    statement.meta[_TEXT] = sql
     return statement
 
 
@@ -67,7 +73,18 @@ def position(node: exp.Expr) -> str:
         if {"line", "col", "start", "end"} <= identifier.meta.keys():
             meta = identifier.meta
             return f" (line {meta['line']}, column {meta['col'] - (meta['end'] - meta['start'])})"
-    return ""
+    text = str(node.root().meta.get(_TEXT, ""))
+    found = next((word for word in words(text) if word.text.upper() in _first_words(node)), None) if text else None
+    return f" ({_line_and_column(text, found.start)})" if found is not None else ""
+
+
+def _first_words(node: exp.Expr) -> set[str]:
+    """What may stand in the text where a node without any name in it begins."""
+    if isinstance(node, exp.Anonymous):
+        return {node.name.upper()}
+    if isinstance(node, exp.Func):
+        return set(type(node).sql_names())
+    return {type(node).__name__.upper()}
 
 
 def refusal(clause: str, reason: str, hint: str, node: exp.Expr) -> UnsupportedClause:
@@ -103,6 +120,26 @@ def words(sql: str) -> list[Token]:
                 r"write a quote inside a string as \', or join two strings with ||",
             )
     return found
+
+
+def _refuse_beginning(sql: str) -> None:
+    """The first word of a CREATE that is none of a view's, if that is what is wrong: the parser does not say so."""
+    found = words(sql)
+    if found[0].text.upper() != "CREATE":
+        return
+    replaces = [word.text.upper() for word in found[1:3]] == ["OR", "REPLACE"]
+    for word, expected in zip(found[3 if replaces else 1 :], ("MATERIALIZED", "VIEW"), strict=False):
+        if word.text.upper() != expected:
+            raise _unexpected(sql, word, expected)
+    behind_as = next((word for before, word in pairwise(found) if before.token_type == TokenType.ALIAS), None)
+    if behind_as is not None and behind_as.token_type in (TokenType.VAR, TokenType.IDENTIFIER):
+        raise _unexpected(sql, behind_as, "SELECT")
+
+
+def _unexpected(sql: str, word: Token, expected: str) -> SyntaxProblem:
+    where = _line_and_column(sql, word.start)
+    hint = f"{did_you_mean(word.text, (expected,)) or f'there should be {expected}: '}{EXPECTED}"
+    return SyntaxProblem(f"{where}: unexpected {word.text!r}", hint)
 
 
 def _refuse_query(sql: str) -> None:

@@ -21,6 +21,7 @@ from viewkeeper.clock import unique_id
 from viewkeeper.errors import DamagedWarehouse, NotAWarehouse, StorageFailure, UsageError, WriterPresent
 
 TEMPORARY = ".vk-tmp-"
+_ONLY_READS = "what only reads (status, query, states, plan, explain; in Python Warehouse.open(..., read_only=True))"
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ def _writer_present(root: Path, holder: bytes) -> WriterPresent:
         who = "another process"
     return WriterPresent(
         f"{root} is being written by {who}",
-        "stop it first; what only reads never waits (in Python: Warehouse.open(..., read_only=True))",
+        f"stop it first; {_ONLY_READS} never waits",
     )
 
 
@@ -257,8 +258,8 @@ def storage_failure(error: OSError, path: object) -> StorageFailure:
         errno.EDQUOT: "the quota is used up: free some space and try again; what was committed before is as it was",
         errno.EFBIG: "this process may not write files of that size (see 'ulimit -f'); what was committed before is as "
         "it was",
-        errno.EROFS: "the file system is read-only: open the warehouse with read_only=True",
-        errno.EACCES: "grant this user access to the folder, or open the warehouse with read_only=True",
+        errno.EROFS: f"the file system is read-only; {_ONLY_READS} works",
+        errno.EACCES: f"grant this user access to the folder; {_ONLY_READS} works where it may be read",
     }
     return StorageFailure(
         f"{path}: {error.strerror or error}", hints.get(error.errno or 0, "what was committed before is as it was")

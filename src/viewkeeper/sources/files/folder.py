@@ -89,7 +89,12 @@ class Folder:
                 continue
         if places and not listing:
             # Rather a disk that is not mounted than every table dropped at once.
-            raise SourceUnavailable(f"{self.root} holds none of its tables", "see whether its disk is mounted")
+            missing = ", ".join(f"{place.entry} (the table {table})" for table, place in places.items())
+            what = missing if len(places) == 1 else f"any of its tables: {missing}"
+            raise SourceUnavailable(
+                f"{self.root} does not have {what}",
+                "see whether its disk is mounted; if the file was deleted or renamed, put it back",
+            )
         return listing
 
     def stamp(self, name: str) -> Stamp:
