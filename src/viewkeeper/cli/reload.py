@@ -29,9 +29,9 @@ def reload(views: tuple[str, ...], path: str, as_json: bool) -> None:
     with open_to_maintain(path, quiet=as_json) as warehouse:
         halted = list(warehouse.status().halted)
         # Those that are halted in the order in which they can be reloaded: what a view reads comes before it.
-        for view in sorted(views, key=lambda name: halted.index(name) if name in halted else len(halted)):
-            with load_shown(warehouse, view, quiet=as_json):
-                warehouse.reload(view)
+        for name in sorted(views, key=lambda name: halted.index(name) if name in halted else len(halted)):
+            with load_shown(warehouse, name, quiet=as_json):
+                warehouse.reload(name)
         made = [view for view in warehouse.status().views if view.view in views or view.family in views]
     if as_json:
         told = {view.view: {"state": view.state, "rows": view.rows} for view in made}
