@@ -2,9 +2,9 @@
 
 import pytest
 
-from viewkeeper.errors import BadSourceUrl
+from viewkeeper.errors import BadSourceUrl, SourceUnfit
 from viewkeeper.sources.registry import kind_of
-from viewkeeper.sources.urls import resolved, shown
+from viewkeeper.sources.urls import naming_variables, resolved, shown
 
 ENVIRONMENT = {
     "SHOP_PASSWORD": "p/@:",
@@ -56,6 +56,26 @@ def test_passwords_come_from_the_environment(url: str, connected: str) -> None:
 def test_a_variable_that_is_not_there_is_named() -> None:
     with pytest.raises(BadSourceUrl, match="NONE"):
         resolved("shop", "postgresql://ann:${NONE}@db/shop", ENVIRONMENT)
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        (
+            "postgresql://ann:${SHOP_PASSWORD}@${HOST:-db}/shop",
+            "; the URL takes SHOP_PASSWORD, HOST from the environment",
+        ),
+        ("postgresql://ann@db/shop", "; the URL takes VIEWKEEPER_PASSWORD_SHOP from the environment"),
+    ],
+)
+def test_what_is_wrong_may_be_in_a_variable(url: str, told: str) -> None:
+    with pytest.raises(SourceUnfit) as refused, naming_variables("shop", url, ENVIRONMENT):
+        raise SourceUnfit("the password is wrong", "correct the URL of the source")
+    assert refused.value.hint == f"correct the URL of the source{told}"
+    assert not any(value in str(refused.value) for value in ENVIRONMENT.values())
+    with pytest.raises(SourceUnfit) as refused, naming_variables("other", "postgresql://ann@db/shop", ENVIRONMENT):
+        raise SourceUnfit("the password is wrong", "correct the URL of the source")
+    assert refused.value.hint == "correct the URL of the source"
 
 
 def test_kinds() -> None:

@@ -17,7 +17,7 @@ from viewkeeper.project.sources import ProjectSource
 from viewkeeper.project.views import ProjectView
 from viewkeeper.sources.base import Request, refuse_obstacles
 from viewkeeper.sources.registry import open_source
-from viewkeeper.sources.urls import resolved, shown
+from viewkeeper.sources.urls import naming_variables, resolved, shown
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
@@ -43,6 +43,7 @@ def relations_at(
         url = resolved(source.name, source.url, os.environ)
         request = Request(source.name, url, identity or _NOBODY, source.tables, source.keys)
         with (
+            naming_variables(source.name, source.url, os.environ),
             tempfile.TemporaryDirectory(prefix="viewkeeper-") as workspace,
             closing(open_source(request, spark, Path(workspace))) as opened,
         ):

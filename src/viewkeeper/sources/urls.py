@@ -10,10 +10,11 @@ What is stored or shown is always `shown`. A default is written down for everyon
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
-from viewkeeper.errors import BadSourceUrl
+from viewkeeper.errors import BadSourceUrl, SourceError
 from viewkeeper.sources.variables import Reference, references, replaced
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -71,10 +72,28 @@ def resolved(name: str, url: str, environment: Mapping[str, str]) -> str:
     url = replaced(url, value)
     parts = urlsplit(url)
     user, separator, host = parts.netloc.rpartition("@")
-    secret = environment.get(f"VIEWKEEPER_PASSWORD_{re.sub('[^A-Z0-9]', '_', name.upper())}")
+    secret = environment.get(_password_variable(name))
     if separator and ":" not in user and secret is not None:
         url = _joined(parts._replace(netloc=f"{user}:{quote(secret, safe='')}@{host}"))
     return url
+
+
+def _password_variable(name: str) -> str:
+    return f"VIEWKEEPER_PASSWORD_{re.sub('[^A-Z0-9]', '_', name.upper())}"
+
+
+@contextmanager
+def naming_variables(name: str, url: str, environment: Mapping[str, str]) -> Iterator[None]:
+    """A hint that speaks of the URL also names the variables that it is made with: one may hold what is wrong."""
+    try:
+        yield
+    except SourceError as error:
+        used = dict.fromkeys(one.name for one in references(url))
+        if not used and _password_variable(name) in environment:
+            used = {_password_variable(name): None}
+        if used and "URL" in error.hint:
+            error.hint += f"; the URL takes {', '.join(used)} from the environment"
+        raise
 
 
 def _joined(parts: SplitResult) -> str:

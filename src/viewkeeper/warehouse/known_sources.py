@@ -13,7 +13,7 @@ from viewkeeper.errors import DefinitionError, SourceError, SourceUnfit, Unknown
 from viewkeeper.sources.base import Finding, Request, Source, statements
 from viewkeeper.sources.lazy import LazySource
 from viewkeeper.sources.registry import kind_of, open_source
-from viewkeeper.sources.urls import resolved, shown
+from viewkeeper.sources.urls import naming_variables, resolved, shown
 from viewkeeper.sql.relation import Relation
 from viewkeeper.warehouse.declared import check_declared
 from viewkeeper.warehouse.snapshot import Files
@@ -95,7 +95,7 @@ class KnownSources:
             None if tables is None else tuple(tables),
             {table: (key,) if isinstance(key, str) else tuple(key) for table, key in keys.items()},
         )
-        source = self._opened(request)
+        source = self._opened(request, url)
         try:
             if install:
                 source.install()
@@ -131,7 +131,7 @@ class KnownSources:
         # Tables that have come since are not captured yet, and say nothing.
         tables = tuple(relation.removeprefix(f"{name}.") for relation in definition.relations)
         request = Request(name, resolved(name, url, os.environ), self._identity, tables, definition.keys)
-        with closing(self._opened(request)) as source:
+        with closing(self._opened(request, url)) as source:
             fatal = [finding.what for finding in source.doctor() if finding.fatal]
             if fatal or not definition.relations.keys() <= source.relations.keys():
                 raise SourceUnfit(
@@ -197,6 +197,7 @@ class KnownSources:
         chosen = None if tables is None else tuple(tables)
         request = Request(name, resolved(name, source, os.environ), self._identity, chosen)
         with (
+            naming_variables(name, source, os.environ),
             tempfile.TemporaryDirectory(prefix="viewkeeper-") as workspace,
             closing(open_source(request, self._files.spark, Path(workspace))) as opened,
         ):
@@ -208,16 +209,19 @@ class KnownSources:
         """A source, opened when it is first used, and kept."""
         if name not in self._open:
             definition = self.definition(name)
-            self._open[name] = LazySource(name, definition.relations, lambda: self._opened(self._request(definition)))
+            self._open[name] = LazySource(name, definition.relations, lambda: self._opened_as(definition))
         return self._open[name]
 
-    def _request(self, definition: SourceDefinition) -> Request:
-        url = resolved(definition.name, self._urls.get(definition.name, definition.url), os.environ)
-        return Request(definition.name, url, self._identity, definition.tables, definition.keys)
+    def _opened_as(self, definition: SourceDefinition) -> Source:
+        name, url = definition.name, self._urls.get(definition.name, definition.url)
+        request = Request(name, resolved(name, url, os.environ), self._identity, definition.tables, definition.keys)
+        return self._opened(request, url)
 
-    def _opened(self, request: Request) -> Source:
+    def _opened(self, request: Request, url: str) -> Source:
+        """`url` is what the one of the request was made from."""
         workspace = self._files.store.path(f"{WORKSPACES}/{request.name}")
-        return open_source(request, self._files.spark, workspace)
+        with naming_variables(request.name, url, os.environ):
+            return open_source(request, self._files.spark, workspace)
 
     def _forget(self, name: str) -> None:
         source = self._open.pop(name, None)
