@@ -83,7 +83,7 @@ def test_example_1_shows_a_tuple_that_should_not_exist() -> None:
     violation = check(written(EXAMPLE_1_CONVENTIONAL)).violation
     assert violation is not None
     assert violation.reason is Reason.NOT_CONVERGED
-    assert violation.message == "the last state (2) shows [1, 2, 3, 4], and the final source state gives nothing"
+    assert violation.message == "the last state (2) shows [1, 2, 3, 4], and the final source state gives no row"
     assert violation.extra == (((1, 2, 3, 4), 1),)
     assert violation.missing == ()
 

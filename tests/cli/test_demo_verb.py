@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from viewkeeper.cli.demo_words import next_commands
+from viewkeeper.cli.demo_words import Words, next_commands
 from viewkeeper.cli.main import main, viewkeeper
 from viewkeeper.demo.business import transactions
 from viewkeeper.demo.demonstration import GROUP, LATTICE, KeptFresh, ViewOutcome
 from viewkeeper.demo.retail import TABLES
-from viewkeeper.demo.views import JOINS, VIEWS
+from viewkeeper.demo.views import HOLDS, JOINS, VIEWS
 from viewkeeper.mediator.report import GroupReport, Report
 from viewkeeper.warehouse.audits import Audit
 from viewkeeper.warehouse.warehouse import Warehouse
@@ -120,13 +120,27 @@ def test_it_shows_the_anomaly_what_happened_and_what_to_try(monkeypatch: pytest.
     end_with(monkeypatch, KEPT, [outcome()])
     done = call("demo", "--warehouse", tmp_path)
     assert done.exit_code == 0
-    assert "conventional  WRONG for good" in done.output
+    assert "conventional  WRONG for good: the joined row stays in the view" in done.output
+    assert "the last state (2) shows [1, 2, 3, 4], and the final source state gives no row" in done.output
     assert "sweep         right" in done.output
     assert "9 states in 4 commits, 1.33 queries per transaction" in done.output
     assert "5 refreshes, each 40 ms" in done.output
     assert "purchases  complete     3       9       0.20 s         1.50 s  right" in done.output
+    assert "all of them in 1.5 s" in done.output
+    assert "after each of the 9 transactions" in done.output
+    assert "complete: each transaction is a state of its own; strong: " in done.output
+    assert f"  rm -r {tmp_path}\n" in done.output
     for command in next_commands(tmp_path, 9, servers=False):
         assert f"  {command}\n" in done.output
+
+
+def test_it_says_of_each_view_what_it_holds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = Words(tmp_path, as_json=False, servers=False)
+    for view in VIEWS:
+        words.loaded(view, 1, 0.1)
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in told] == list(VIEWS) == list(HOLDS)
+    assert all(HOLDS[view] in line for view, line in zip(VIEWS, told, strict=True))
 
 
 def test_stopped_it_says_where_things_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def _listed(weights: Iterable[tuple[Row, int]]) -> str:
         ("" if count == 1 else f"{count} × ") + json.dumps(encode_row(row), ensure_ascii=False)
         for row, count in rows[:_FEW]
     ]
-    return _and(shown + ([f"{len(rows) - _FEW} more"] if len(rows) > _FEW else [])) or "nothing"
+    return _and(shown + ([f"{len(rows) - _FEW} more"] if len(rows) > _FEW else [])) or "no row"
 
 
 def _and(parts: list[str]) -> str:

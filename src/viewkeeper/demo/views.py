@@ -42,6 +42,17 @@ CUBE: Mapping[str, str] = {
         GROUP BY CUBE (t.region, i.category)""",
 }
 
+HOLDS: Mapping[str, str] = {
+    "purchases": "each sale with its customer and its item, from three databases",
+    "at_home": "sales to customers in the city where they live",
+    "sid_sales": "how many were sold, by store, item and date",
+    "scd_sales": "the same by city and date",
+    "sic_sales": "the same by store and category, with the date of the first sale",
+    "sr_sales": "the same by region",
+    "sold": "a cube: by region and category, by each of the two, and in total",
+}
+"""Name -> what is in it, for people."""
+
 VIEWS: Mapping[str, str] = {**JOINS, **SUMMARIES, **CUBE}
 """Name -> SELECT."""
 
