@@ -136,7 +136,7 @@ def test_figures_of_limits_and_clusters_are_those_of_the_code() -> None:
     assert f"up to {adaptive.MOST_ROWS:,} per view" in limits
     assert f"of up to {contents.MOST_ON_DRIVER:,} rows may be in the driver's memory" in limits
     assert f"up to {contents.MOST_REMEMBERED // 10**9} GB are kept" in limits
-    assert f"has {session.SETTINGS['spark.driver.memory'].removesuffix('g')} GB by default" in limits
+    assert f"has {session.DEFAULT_MEMORY.removesuffix('g')} GB by default" in limits
     assert f"the change of a join, up to {adaptive.MOST_ROWS:,} rows" in cluster
     assert f"the first load of a view, up to {small_loads.MOST_ROWS:,} rows" in cluster
     for setting, value in re.findall(r"`(spark[\w.]+) = (\w+)`", cluster):

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
+MEMORY, DEFAULT_MEMORY = "VIEWKEEPER_SPARK_MEMORY", "4g"
+"""the environment variable that says how much memory Spark may take, as Spark writes it"""
 
 # The default, INT96, counts nanoseconds: other readers take a year after 2262 or before 1677 for some other year.
 TIMESTAMPS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
@@ -30,7 +32,6 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.memory": "4g",
     # A refresh is a few short jobs: an exchange per core, and no pauses to re-plan. Full loads turn AQE on themselves.
     "spark.sql.adaptive.enabled": "false",
     # The files of a view are named one by one; Spark would start a job to look at more than 32 of them.
@@ -51,6 +52,11 @@ def running_session() -> "SparkSession | None":
     from pyspark.sql import SparkSession
 
     return SparkSession.getActiveSession()
+
+
+def memory() -> str:
+    """How much Spark may take."""
+    return os.environ.get(MEMORY) or DEFAULT_MEMORY
 
 
 def local_session(
@@ -74,7 +80,8 @@ def local_session(
         return running
     cores = str(os.cpu_count() or 2)
     conf = SparkConf().setMaster(master or "local[*]")
-    conf.setAll([*SETTINGS.items(), ("spark.sql.shuffle.partitions", cores), *(settings or {}).items()])
+    conf.set("spark.driver.memory", memory()).set("spark.sql.shuffle.partitions", cores)
+    conf.setAll([*SETTINGS.items(), *(settings or {}).items()])
     if quiet:
         _start_quietly(conf)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
@@ -115,8 +122,9 @@ def _did_not_start(printed: IO[bytes]) -> SparkMissing:
             f"Spark did not start: the Java that it found is too old for it ({_java()})",
             f"install Java {OLDEST_JAVA} or later, and let JAVA_HOME or the PATH lead to it",
         )
-    memory = SETTINGS["spark.driver.memory"]
-    return SparkMissing(f"Spark did not start: {told}", f"it needs Java {OLDEST_JAVA} or later, and {memory} of memory")
+    return SparkMissing(
+        f"Spark did not start: {told}", f"it needs Java {OLDEST_JAVA} or later, and {memory()} of memory ({MEMORY})"
+    )
 
 
 def _java() -> str | None:

@@ -15,7 +15,7 @@ from viewkeeper.errors import BadDelta, StorageFailure, ViewkeeperError
 from viewkeeper.warehouse.columns import Columns, spark_schema
 from viewkeeper.warehouse.delta_table import DataFile
 from viewkeeper.warehouse.parquet_files import check_file
-from viewkeeper.warehouse.session import TIMESTAMPS
+from viewkeeper.warehouse.session import MEMORY, TIMESTAMPS, memory
 from viewkeeper.warehouse.store import LocalStore, storage_failure
 
 ROWS_PER_FILE = 5_000_000
@@ -101,6 +101,10 @@ def spark_errors(
         for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             if os.strerror(number) in str(error):
                 raise storage_failure(OSError(number, os.strerror(number)), doing) from error
+        if "OutOfMemoryError" in str(error):
+            raise StorageFailure(
+                f"{doing}: Spark has used up its {memory()} of memory", f"give it more: export {MEMORY}=8g"
+            ) from error
         if "Mkdirs failed" in str(error) or "Permission denied" in str(error):
             raise StorageFailure(f"{doing}: {told}", "grant this user access to the folder, or name another") from error
         if "FAILED_READ_FILE" in str(error) or "FileNotFoundException" in str(error) or "PATH_NOT_FOUND" in str(error):

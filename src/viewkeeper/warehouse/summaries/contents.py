@@ -168,9 +168,12 @@ class SparkContent:
     def _matching(self, columns: tuple[str, ...], values: pa.Table) -> pa.Table:
         from pyspark.sql import functions as F
 
+        from viewkeeper.warehouse.spark_files import spark_errors
+
         if not columns:
             return self._frame.toArrow() if values.num_rows else self._frame.limit(0).toArrow()
         wanted = frame_of_table(self._frame.sparkSession, values.select(columns)).alias("wanted")
         stored = self._frame.alias("stored")
         same = [F.col(f"stored.`{name}`").eqNullSafe(F.col(f"wanted.`{name}`")) for name in columns]
-        return stored.join(F.broadcast(wanted), reduce(and_, same), "left_semi").toArrow()
+        with spark_errors("looking up stored rows"):
+            return stored.join(F.broadcast(wanted), reduce(and_, same), "left_semi").toArrow()
