@@ -59,7 +59,7 @@ def test_the_summary() -> None:
 def test_a_transaction_that_concerns_two_groups_is_one() -> None:
     one = replace(GROUP, transactions=1, states=1, commits=1, queries=2)
     assert summary(Report((replace(SHOP, transactions=1),), (one, replace(one, name="h")), {})) == (
-        "1 transaction with 4.00 queries; 2 groups of views made of it 2 states in 2 commits"
+        "1 transaction with 4 queries; 2 groups of views made of it 2 states in 2 commits"
     )
     two = Report((SHOP,), (GROUP, replace(GROUP, name="h", states=7, commits=3, queries=0)), {})
     assert summary(two) == (
@@ -119,6 +119,18 @@ def test_lines_are_written_when_something_happens(clock: list[float], capsys: py
         "group g: stopped: no privilege",
         "group g: goes on",
         "10 transactions became 10 states in 4 commits with 1.50 queries each, 0.0 per second; at shop 12",
+    ]
+
+
+def test_lines_say_how_many_came_in_a_second(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    begun = replace(GROUP, transactions=0, states=0, commits=0, queries=0)
+    with watching.watching(as_json=False, positions=False) as show:
+        show(replace(CALM, sources=(replace(SHOP, transactions=0),), groups=(begun,)))
+        clock[0] += watching.LINE_EVERY
+        show(CALM)
+    assert lines(capsys) == [
+        "no new transactions",
+        "10 transactions became 10 states in 4 commits with 1.50 queries each, 1.0 per second",
     ]
 
 

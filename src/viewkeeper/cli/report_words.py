@@ -23,11 +23,15 @@ def summary(report: "Report") -> str:
     if not states:
         return f"{came} came, and no view shows {_them(transactions)} yet"
     made = f"{counted(states, 'state')} in {counted(commits, 'commit')}"
-    asked = f"with {queries / transactions:.2f} queries{' each' if transactions > 1 else ''}"
+    asked = f"with {queries / transactions:.2f} queries each" if transactions > 1 else f"with {_queries(queries)}"
     taken = sum(1 for group in report.groups if group.transactions)
     if taken < 2:
         return f"{came} became {made} {asked}"
     return f"{came} {asked}; {taken} groups of views made of {_them(transactions)} {made}"
+
+
+def _queries(number: int) -> str:
+    return "1 query" if number == 1 else f"{number} queries"
 
 
 def _them(number: int) -> str:

@@ -213,9 +213,11 @@ class _Lines:
         self._said[what] = matter
 
     def _say_figures(self, report: "Report") -> None:
-        rate = f", {self._rates.of(report)[OF_ALL]:.1f} per second" if report.transactions else ""
+        # Asked for in any case: the first answer is what the next one counts from.
+        rate = self._rates.of(report)[OF_ALL]
+        told = f", {rate:.1f} per second" if report.transactions else ""
         positions = vector({source.name: source.upto for source in report.sources})
-        _line(summary(report) + rate + (f"; at {positions}" if self._positions else ""))
+        _line(summary(report) + told + (f"; at {positions}" if self._positions else ""))
 
 
 def _matter(source: "SourceReport", report: "Report", fatal: str | None) -> str | None:
