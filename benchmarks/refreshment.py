@@ -1,7 +1,7 @@
 """Self-maintained views in the five storages, against each other and against recomputing: section 5 of the paper.
 
-    python benchmarks/refreshment.py [--scale 1 100] [--kinds key-key ...] [--rounds 5] [--warm-ups 2] [--spark]
-                                     [--quick]
+    python benchmarks/refreshment.py [--scale 1 100] [--kinds key-key ...] [--storages matview ...] [--rounds 5]
+                                     [--warm-ups 2] [--spark] [--quick]
 
 Wisconsin relations R and T of 10,000 rows x scale and S of 24,000 x scale, as Delta tables in two sources. Three joins
 of them: key-key R ⋈ T with 8,000 rows, key-foreign key R ⋈ S with 24,000, non key-non key R ⋈ S with 48,000. The paper
@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
-from refreshment_rounds import INSERTIONS, MeasuredJoin
-from refreshment_tables import STORAGES, TABLE_1, TABLE_2, side_by_side
+from refreshment_rounds import ALL, INSERTIONS, MeasuredJoin
+from refreshment_tables import REMOTE, TABLE_1, TABLE_2, side_by_side
 from wisconsin_data import KINDS
 
 from viewkeeper.warehouse.self_maintained import following
@@ -62,6 +62,7 @@ class Effort:
 
     sizes: Sequence[int]
     kinds: Sequence[str]
+    storages: Sequence[str]
     warm_ups: int
     rounds: int
     spark: bool
@@ -72,6 +73,7 @@ def effort_of(given: Sequence[str] | None = None) -> Effort:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--scale", type=int, nargs="+", default=[1, 100])
     options.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    options.add_argument("--storages", nargs="+", choices=ALL, default=list(ALL))
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--warm-ups", type=int, default=2)
     options.add_argument("--spark", action="store_true")
@@ -80,10 +82,9 @@ def effort_of(given: Sequence[str] | None = None) -> Effort:
     if told.rounds < 1 or told.warm_ups < 0 or min(told.scale) < 1:
         options.error("there has to be at least one round, no fewer than no warm-ups, and a scale of at least 1")
     if told.quick:
-        return Effort([1_000], told.kinds, 1, 2, told.spark)
-    return Effort(
-        [SIZE * scale for scale in sorted(set(told.scale))], told.kinds, told.warm_ups, told.rounds, told.spark
-    )
+        return Effort([1_000], told.kinds, told.storages, 1, 2, told.spark)
+    sizes = [SIZE * scale for scale in sorted(set(told.scale))]
+    return Effort(sizes, told.kinds, told.storages, told.warm_ups, told.rounds, told.spark)
 
 
 def main() -> None:
@@ -113,7 +114,8 @@ def measure(spark: SparkSession, home: Path, effort: Effort) -> dict[str, Any]:
         joins = {}
         for kind in effort.kinds:
             with tempfile.TemporaryDirectory(dir=home) as folder:
-                joins[kind] = MeasuredJoin(spark, kind, size, Path(folder)).told(effort.warm_ups, effort.rounds)
+                join = MeasuredJoin(spark, kind, size, Path(folder), effort.storages)
+                joins[kind] = join.told(effort.warm_ups, effort.rounds)
         report["sizes"][f"R and T {size:,}, S {size * 24 // 10:,}"] = _of_size(joins)
     report["peak_memory_mb"] = _peak_memory(spark)
     return report
@@ -131,14 +133,17 @@ def _of_size(joins: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         },
         "recompute / refresh after 1 % changes": ratios,
         f"below {TARGET}": [
-            f"{kind}, {storage}" for kind, one in ratios.items() for storage in STORAGES if one[storage] < TARGET
+            f"{kind}, {storage}"
+            for kind, one in ratios.items()
+            for storage, ratio in one.items()
+            if ratio < TARGET and storage != REMOTE
         ],
         "joins": joins,
     }
 
 
-def _each(join: Mapping[str, Any], of: Callable[[Mapping[str, Any]], float]) -> dict[str, float]:
-    return {storage: of(one) for storage, one in join["storages"].items()}
+def _each(join: Mapping[str, Any], of: Callable[[Mapping[str, Any]], float | None]) -> dict[str, Any]:
+    return {storage: of(one) for storage, one in join["storages"].items() if of(one) is not None}
 
 
 def _peak_memory(spark: SparkSession) -> dict[str, int | None]:

@@ -7,7 +7,7 @@ rounds    1 % changes: every view is refreshed, then the join is recomputed; med
 import statistics
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -33,20 +33,20 @@ class Inexact(Exception):
 class MeasuredJoin:
     """One join of one size, in all storages."""
 
-    def __init__(self, spark: SparkSession, kind: str, size: int, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, kind: str, size: int, folder: Path, storages: Sequence[str] = ALL) -> None:
         self._spark, self._name = spark, f"{kind} join of {size:,} rows"
         progress(f"{self._name}: loading")
         self._relations = JoinedRelations(kind, size)
         self._lake = Lake(self._relations, folder / "lake")
         self._recomputed = Recomputed(spark, self._lake, folder / "recomputed")
         self._kept: dict[str, KeptJoin] = {}
-        for storage in ALL:
+        for storage in storages:
             progress(f"{self._name}: creating {storage}")
             self._kept[storage] = KeptJoin(spark, self._lake, storage, folder / storage)
             self._kept[storage].forget()
         self._expected = expected_rows(kind, size)
         self._large = self._expected > MOST_COMPARED
-        self._found: dict[str, dict[str, Any]] = {storage: {} for storage in ALL}
+        self._found: dict[str, dict[str, Any]] = {storage: {} for storage in storages}
 
     def told(self, warm_ups: int, rounds: int) -> dict[str, Any]:
         """Everything about it."""
@@ -70,13 +70,13 @@ class MeasuredJoin:
         }
 
     def _storage(self) -> None:
-        base = self._kept[VIEWCACHE].copies()
+        base = self._kept[VIEWCACHE].copies() if VIEWCACHE in self._kept else None
         for storage, kept in self._kept.items():
             sizes = kept.sizes()
             self._found[storage] |= {
                 "create_s": round(kept.create_seconds, 2),
                 "bytes": {table: size for table, size in sizes.items() if size},
-                "overhead": round(sum(sizes.values()) / base, 3),
+                "overhead": None if base is None else round(sum(sizes.values()) / base, 3),
             }
 
     def _cold(self, name: str, changes: Mapping[str, Rewriting]) -> None:
@@ -101,7 +101,7 @@ class MeasuredJoin:
 
     def _rounds(self, warm_ups: int, rounds: int) -> list[float]:
         """1 % changes: refreshes and recomputing in turn; the seconds of recomputing."""
-        taken: dict[str, list[Refreshed]] = {storage: [] for storage in ALL}
+        taken: dict[str, list[Refreshed]] = {storage: [] for storage in self._kept}
         recompute = []
         for number in range(warm_ups + rounds):
             progress(f"{self._name}: 1 % changes, {_round(number, warm_ups)}")

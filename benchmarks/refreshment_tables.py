@@ -43,6 +43,7 @@ TABLE_2 = _columns(
 
 def side_by_side(paper: Column, measured: Column) -> dict[str, object]:
     """A column of the paper beside what was measured, and where their orders agree."""
+    paper = {storage: figure for storage, figure in paper.items() if storage in measured}
     pairs = list(combinations(paper, 2))
     other = [f"{one}, {two}" for one, two in pairs if (paper[one] < paper[two]) != (measured[one] < measured[two])]
     return {
