@@ -19,8 +19,8 @@ from viewkeeper.sql.view import View
 from viewkeeper.summary.plan import CHANGES
 from viewkeeper.warehouse.catalog import Definition, families, find, free_name
 from viewkeeper.warehouse.explaining.asking import asking_join
+from viewkeeper.warehouse.explaining.asking_nobody import LOADED, hidden_table, over_views
 from viewkeeper.warehouse.explaining.explanation import InWords
-from viewkeeper.warehouse.explaining.others import LOADED, hidden_table, over_views
 from viewkeeper.warehouse.explaining.summing import summing
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.self_maintained.automatic import REMOTE
