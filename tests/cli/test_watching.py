@@ -91,7 +91,7 @@ def test_a_failure_is_told_once_while_other_groups_go_on(capsys: pytest.CaptureF
         show(replace(CALM, sources=(gone,), groups=(stopped, other)))
     assert lines(capsys) == [
         "source shop: stopped: the password is wrong",
-        "group g: stopped: with source shop",
+        "group g: stopped with source shop",
         "no new transactions",
     ]
 

@@ -38,10 +38,10 @@ def _them(number: int) -> str:
     return "it" if number == 1 else "them"
 
 
-def why_stopped(group: "GroupReport", report: "Report") -> str:
-    """The failure of a group; that of a source, which is told of the source, is not repeated."""
+def stopped(group: "GroupReport", report: "Report") -> str:
+    """That a group has failed, and why; the failure of a source, which is told of the source, is not repeated."""
     cause = next((source.name for source in report.sources if source.failure == group.failure), None)
-    return str(group.failure) if cause is None else f"with source {cause}"
+    return f"stopped: {group.failure}" if cause is None else f"stopped with source {cause}"
 
 
 def way_out(view: str) -> str:

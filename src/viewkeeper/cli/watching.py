@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from viewkeeper.cli.report_words import one_line, summary, way_out, why_stopped
+from viewkeeper.cli.report_words import one_line, stopped, summary, way_out
 from viewkeeper.cli.tables import size, vector
 from viewkeeper.cli.view_lines import VIEW_HEADINGS, VIEW_RIGHT, view_rows
 from viewkeeper.clock import monotonic, now
@@ -127,8 +127,7 @@ def _picture(report: "Report", rates: Mapping[str, float]) -> Any:
     ]
     for group in report.groups:
         if group.failure is not None:
-            stopped = f"{', '.join(group.views) or group.name}: {why_stopped(group, report)}"
-            parts += [Text(), Text(f"stopped: {stopped}", style="bold")]
+            parts += [Text(), Text(f"{', '.join(group.views) or group.name}: {stopped(group, report)}", style="bold")]
     for view, reason in report.halted.items():
         parts += [Text(), Text(f"halted: {view}: {reason}", style="bold"), Text(way_out(view))]
     return Group(*parts)
@@ -192,10 +191,8 @@ class _Lines:
         for source in report.sources:
             self._say_once(f"source {source.name}", _matter(source, report, fatal), "reached again")
         for group in report.groups:
-            stopped = group.failure is not None and group.failure != fatal
-            self._say_once(
-                f"group {group.name}", f"stopped: {why_stopped(group, report)}" if stopped else None, "goes on"
-            )
+            failed = group.failure is not None and group.failure != fatal
+            self._say_once(f"group {group.name}", stopped(group, report) if failed else None, "goes on")
         for view, reason in report.halted.items():
             self._say_once(f"view {view}", f"halted: {reason}; {way_out(view).strip()}", "goes on")
         self._figures(report)
