@@ -281,8 +281,9 @@ class Feed:
                 pause = min(pause * 2, LONGEST_PAUSE)
 
 
-def _standing(event: Event) -> bool:
-    return isinstance(event, Disruption) and event.standing
+def _standing(event: Event, position: Position) -> bool:
+    """Whether it holds for who has come as far as this."""
+    return isinstance(event, Disruption) and event.standing and (event.until is None or position < event.until)
 
 
 class Subscription:
@@ -331,7 +332,7 @@ class Subscription:
                 del events[keep:]
             self.place += len(events)
             # The stream may begin before this subscription does: it begins where the first of them does.
-            events = [event for event in events if event.position > self.position or _standing(event)]
+            events = [event for event in events if event.position > self.position or _standing(event, self.position)]
             at_end = self.place == feed._end
             last = events[-1].position if events else self.position
             self.position = max(self.position, last, min(feed.upto, until or feed.upto) if at_end or until else last)

@@ -37,6 +37,8 @@ class Disruption:
     reason: str
     standing: bool = False
     """whether it holds for everyone, wherever they are in the stream: the relation is not what was registered"""
+    until: Position | None = None
+    """if it is standing: but for those who have come as far as this, where the relation was registered anew"""
 
 
 @dataclass(frozen=True)

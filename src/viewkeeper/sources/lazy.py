@@ -1,7 +1,8 @@
 """A source that is opened when it is first needed, and again if that failed: one that is out of reach holds up nobody.
 
 Its relations are those that were registered. If the database has others when it is opened, what is different is told
-where the stream begins, as a disruption.
+where the stream begins, as a disruption. So are relations that were altered and registered anew, to those who come from
+before that.
 """
 
 import threading
@@ -16,10 +17,17 @@ from viewkeeper.sql.relation import Relation
 class LazySource(Source):
     """Stands for a source that may not be there yet."""
 
-    def __init__(self, name: str, relations: Mapping[str, Relation], open: Callable[[], Source]) -> None:
+    def __init__(
+        self,
+        name: str,
+        relations: Mapping[str, Relation],
+        open: Callable[[], Source],
+        anew: Mapping[str, tuple[Position, str]] | None = None,
+    ) -> None:
         super().__init__()
         self.name = name
         self.relations = relations
+        self._anew = anew or {}
         self._open = open
         self._opening = threading.Lock()
         self._opened: Source | None = None
@@ -65,6 +73,12 @@ class LazySource(Source):
             for name, relation in self.relations.items()
             if (reason := difference(relation, source.relations.get(name)))
         ]
+        # Who was there before a relation was registered anew has rows of what it was.
+        changed += [
+            Disruption(name, after or "", reason, standing=True, until=until)
+            for name, (until, reason) in self._anew.items()
+            if (after or "") < until
+        ]
         if changed:
             yield Batch(changed, after or "")
         yield from source.transactions(after, stop)
@@ -107,6 +121,21 @@ class LazySource(Source):
 
 def difference(registered: Relation, found: Relation | None) -> str:
     """What has become of a relation since it was registered; '' if nothing has."""
+    lost = loss(registered, found)
+    if found is None or lost or registered.columns == found.columns:
+        return lost
+    return f"its columns are now {', '.join(found.columns)}"
+
+
+def altered_since(registered: Mapping[str, Relation], source: Source) -> dict[str, str]:
+    """The relations whose rows are not what they were when they were registered, and how; more columns do no harm."""
+    found = {name: loss(relation, source.relations.get(name)) for name, relation in registered.items()}
+    noted = {name: reason for name, reason in source.altered().items() if name in registered}
+    return {**noted, **{name: reason for name, reason in found.items() if reason}}
+
+
+def loss(registered: Relation, found: Relation | None) -> str:
+    """Which of the columns of a relation are not there any more, or of another type."""
     if found is None:
         return "the table is gone"
     then = dict(zip(registered.columns, registered.types, strict=True))
@@ -115,6 +144,4 @@ def difference(registered: Relation, found: Relation | None) -> str:
         return f"the column {', '.join(gone)} is gone"
     if altered := [f"{column} is {now[column]} and was {type}" for column, type in then.items() if now[column] != type]:
         return f"the column {', '.join(altered)}"
-    if registered.columns != found.columns:
-        return f"its columns are now {', '.join(found.columns)}"
     return ""

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from viewkeeper.errors import DefinitionError, SourceError, SourceUnfit, UnknownName, did_you_mean
+from viewkeeper.messages import Position
 from viewkeeper.sources.base import Finding, Request, Source, statements
-from viewkeeper.sources.lazy import LazySource
+from viewkeeper.sources.lazy import LazySource, altered_since
 from viewkeeper.sources.registry import kind_of, open_source
 from viewkeeper.sources.urls import naming_variables, resolved, shown
 from viewkeeper.sql.relation import Relation
@@ -97,6 +98,7 @@ class KnownSources:
         )
         source = self._opened(request, url)
         try:
+            altered = {} if before is None else altered_since(before.relations, source)
             if install:
                 source.install()
             self._refuse_unfit(name, source, install)
@@ -112,6 +114,7 @@ class KnownSources:
                 source.global_transactions,
                 tuple(foreign_keys),
                 {table: tuple(levels) for table, levels in hierarchies.items()},
+                _anew(before, altered, source),
             )
             self._definitions.write(definition)
         finally:
@@ -178,11 +181,12 @@ class KnownSources:
         definition = self.definition(name)
         self._forget(name)
         source = self.source(name).opened()
+        altered = altered_since(definition.relations, source)
         if definition.installed or definition.kind in _NOTED_HERE:
             source.install()
         self._refuse_unfit(name, source, definition.installed)
         source.note()
-        definition = replace(definition, relations=dict(source.relations))
+        definition = replace(definition, relations=dict(source.relations), anew=_anew(definition, altered, source))
         self._definitions.write(definition)
         self._forget(name)
         return definition
@@ -209,7 +213,9 @@ class KnownSources:
         """A source, opened when it is first used, and kept."""
         if name not in self._open:
             definition = self.definition(name)
-            self._open[name] = LazySource(name, definition.relations, lambda: self._opened_as(definition))
+            self._open[name] = LazySource(
+                name, definition.relations, lambda: self._opened_as(definition), definition.anew
+            )
         return self._open[name]
 
     def _opened_as(self, definition: SourceDefinition) -> Source:
@@ -234,6 +240,17 @@ class KnownSources:
                 self._forget(name)
             except SourceError:
                 continue
+
+
+def _anew(
+    before: SourceDefinition | None, altered: Mapping[str, str], source: Source
+) -> dict[str, tuple[Position, str]]:
+    """The relations that are registered anew, with the place up to which others have rows of what they were."""
+    told = dict(before.anew) if before is not None else {}
+    if altered:
+        end = source.end()
+        told |= {name: (end, f"{reason}, and it was captured anew") for name, reason in altered.items()}
+    return told
 
 
 def _altered(relation: str, reason: str) -> Finding:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from viewkeeper.errors import DamagedWarehouse
+from viewkeeper.messages import Position
 from viewkeeper.sources.registry import kind_of
 from viewkeeper.sql.relation import Relation
 from viewkeeper.warehouse.commit_log import HOME
@@ -28,6 +29,8 @@ class SourceDefinition:
     global_transactions: bool
     foreign_keys: tuple[tuple[str, str], ...] = ()
     hierarchies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    anew: Mapping[str, tuple[Position, str]] = field(default_factory=dict)
+    """relations that were altered and registered as they are since: where in the stream that was, and what it was"""
 
     @property
     def kind(self) -> str:
@@ -64,6 +67,7 @@ class SourceFiles:
                 told["global_transactions"],
                 tuple((child, parent) for child, parent in told["foreign_keys"]),
                 {table: tuple(levels) for table, levels in told["hierarchies"].items()},
+                {name: (until, reason) for name, (until, reason) in told.get("anew", {}).items()},
             )
         except (ValueError, KeyError, TypeError) as error:
             raise DamagedWarehouse(
@@ -95,6 +99,7 @@ def _told(definition: SourceDefinition) -> dict[str, Any]:
         "global_transactions": definition.global_transactions,
         "foreign_keys": definition.foreign_keys,
         "hierarchies": {table: list(levels) for table, levels in definition.hierarchies.items()},
+        "anew": {name: list(told) for name, told in definition.anew.items()},
     }
 
 

@@ -1,0 +1,92 @@
+"""A table is altered while nobody looks, and captured anew before anybody has followed: by adding its source again, or
+by the reload of one view. Whoever has rows of what it was is halted; who was made anew is not.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from mariadb_server import USER, MariaDb
+from postgres_server import PostgresServer
+
+from viewkeeper.warehouse.warehouse import Warehouse
+
+Run = Callable[[str], Any]
+SWAP = [
+    "ALTER TABLE t RENAME COLUMN a TO c",
+    "ALTER TABLE t RENAME COLUMN b TO a",
+    "ALTER TABLE t RENAME COLUMN c TO b",
+]
+AGAIN = ["DROP TABLE t", "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER)"]
+
+
+@contextmanager
+def a_sqlite(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[str, Run]]:
+    with closing(sqlite3.connect(folder / "s.db", isolation_level=None)) as database:
+        yield f"sqlite:///{folder}/s.db", database.execute
+
+
+@contextmanager
+def a_postgres(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[str, Run]]:
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    with server.database("anew") as url, psycopg.connect(url, autocommit=True) as database:
+        yield url, lambda sql: database.execute(sql.encode())
+
+
+@contextmanager
+def a_mariadb(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[str, Run]]:
+    server: MariaDb = request.getfixturevalue("mariadb")
+    with server.root() as root:
+        root.execute("CREATE DATABASE anew")
+        root.execute(f"GRANT ALL ON anew.* TO {USER}@'%'")
+    try:
+        with server.session("anew") as session:
+            yield server.url("anew"), session.execute
+    finally:
+        with server.root() as root:
+            root.execute("DROP DATABASE anew")
+
+
+KINDS = {"sqlite": a_sqlite, "postgres": a_postgres, "mariadb": a_mariadb}
+
+
+def shown(warehouse: Warehouse, view: str) -> list[tuple[int, int]]:
+    return sorted((row["id"], row["a"]) for row in warehouse.arrow(view).to_pylist())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("altered", "anew"), [(SWAP, "added again"), (AGAIN, "reloaded")], ids=["swapped", "made again"]
+)
+def test_who_has_rows_of_what_a_table_was_is_halted(
+    kind: str, altered: list[str], anew: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with KINDS[kind](request, tmp_path) as (url, run), Warehouse.open(tmp_path / "lake") as warehouse:
+        run("CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER)")
+        run("INSERT INTO t VALUES (1, 10, 100)")
+        warehouse.add_source("s", url, install=True)
+        for view in ("one", "other"):
+            warehouse.create_view(f"CREATE MATERIALIZED VIEW {view} AS SELECT id, a FROM s.t")
+        for statement in altered:
+            run(statement)
+        run("INSERT INTO t (id, a, b) VALUES (2, 20, 200)")
+        if anew == "added again":
+            warehouse.add_source("s", url, install=True)
+            warehouse.catch_up()
+            assert set(warehouse.status().halted) == {"one", "other"}
+        warehouse.reload("one")
+        run("INSERT INTO t (id, a, b) VALUES (3, 30, 300)")
+        warehouse.catch_up()
+        assert set(warehouse.status().halted) == {"other"}
+        rows = [(2, 20), (3, 30)] if altered is AGAIN else [(1, 100), (2, 20), (3, 30)]
+        assert shown(warehouse, "one") == rows
+        warehouse.reload("other")
+        run("DELETE FROM t WHERE id = 2")
+        warehouse.catch_up()
+        assert warehouse.status().halted == {}
+        del rows[-2]
+        assert shown(warehouse, "one") == shown(warehouse, "other") == rows
