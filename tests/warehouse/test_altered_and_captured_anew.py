@@ -90,3 +90,35 @@ def test_who_has_rows_of_what_a_table_was_is_halted(
         assert warehouse.status().halted == {}
         del rows[-2]
         assert shown(warehouse, "one") == shown(warehouse, "other") == rows
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["followed", "added again"])
+@pytest.mark.parametrize(
+    ("kind", "statement"),
+    [
+        ("sqlite", "ALTER TABLE t ADD COLUMN more INTEGER"),
+        ("postgres", "ALTER TABLE t ADD COLUMN more INTEGER"),
+        ("postgres", "ALTER TABLE t DROP COLUMN b"),
+    ],
+)
+def test_summaries_of_a_table_with_other_columns_are_made_anew(
+    kind: str, statement: str, again: bool, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with KINDS[kind](request, tmp_path) as (url, run), Warehouse.open(tmp_path / "lake") as warehouse:
+        run("CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER)")
+        run("INSERT INTO t VALUES (1, 10, 100)")
+        warehouse.add_source("s", url, install=True)
+        warehouse.create_view("CREATE MATERIALIZED VIEW sums AS SELECT a, COUNT(*) AS n FROM s.t GROUP BY a")
+        warehouse.create_view("CREATE MATERIALIZED VIEW up AS SELECT a, COUNT(*) AS n FROM s.t GROUP BY ROLLUP (a)")
+        run(statement)
+        run("INSERT INTO t (id, a) VALUES (2, 10)")
+        if again:
+            warehouse.add_source("s", url, install=True)
+        warehouse.catch_up()
+        warehouse.reload("up")
+        assert warehouse.status().halted == {}, "a lattice is mended as a whole"
+        run("INSERT INTO t (id, a) VALUES (3, 20)")
+        warehouse.catch_up()
+        assert warehouse.status().halted == {}
+        assert sorted((row["a"], row["n"]) for row in warehouse.arrow("sums").to_pylist()) == [(10, 2), (20, 1)]
+        assert warehouse.arrow("up_total").to_pylist() == [{"n": 3}]

@@ -33,7 +33,7 @@ from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.altering.alteration import Alteration
-from viewkeeper.warehouse.altering.altering import alter
+from viewkeeper.warehouse.altering.altering import alter, make_anew
 from viewkeeper.warehouse.auditing import audits
 from viewkeeper.warehouse.audits import Audit, audited
 from viewkeeper.warehouse.catalog import Definition, find, free_name, readable
@@ -419,7 +419,7 @@ class Keeper:
         """Make a view anew from its sources; what is different becomes a new state. This also ends a halt."""
         with self._alone():
             if self.summaries.members(name):
-                reload(self.summaries, self.summaries.lattice_of(name))
+                self._reload_summaries(name)
                 return
             definition = find(self.writer.catalog, name)
             for source in definition.properties.get(SOURCES, ()):
@@ -446,6 +446,27 @@ class Keeper:
                         there = self.writer.last.groups[view.group].vector
                         self._created(commit, view.how, view.group, rows, {**there, **at}, reasons)
             self._halts.remove(definition.folder)
+
+    def _reload_summaries(self, name: str) -> None:
+        """With the whole lattice; of another one, if its fact or a dimension has other columns than it had."""
+        lattice = self.summaries.lattice_of(name)
+        self.summaries.refuse_halted_inputs(lattice)
+        catalog = self.writer.catalog
+        own = [catalog[view] for view in lattice.inputs if view.startswith(RESERVED)]
+        for source in {source for view in own for source in view.properties.get(SOURCES, ())}:
+            self.sources.refresh(source)
+        self.summaries.look_again()
+        if not self.summaries.members(name):
+            reason = self._halts.all()[next(iter(lattice.visible))].reason
+            raise UsageError(
+                f"{name} no longer fits its sources: {reason}", "put back what is missing, or create it with --replace"
+            )
+        lattice = self.summaries.lattice_of(name)
+        if self.summaries.is_outdated(lattice):
+            called = catalog[name].family or name if name in catalog else name
+            make_anew(self, called, "the columns of what it is computed from have changed")
+        else:
+            reload(self.summaries, lattice)
 
     def bring_others_up(self, name: str, group: str) -> None:
         """Past what halted the view: behind that, what it was before could not be known."""

@@ -190,6 +190,7 @@ class Warehouse:
         definition = self._keeper.sources.add(
             name, url, tables, keys or {}, foreign_keys, hierarchies or {}, install=install
         )
+        self._keeper.summaries.look_again()
         return tuple(definition.relations)
 
     def move_source(self, name: str, url: str) -> None:

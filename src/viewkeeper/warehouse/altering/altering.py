@@ -14,7 +14,7 @@ from viewkeeper.warehouse.altering.alteration import Alteration
 from viewkeeper.warehouse.altering.canonical import RETENTION
 from viewkeeper.warehouse.altering.in_place import algorithm_before
 from viewkeeper.warehouse.altering.planning import Plan, plan_alteration
-from viewkeeper.warehouse.altering.reading import definition_of
+from viewkeeper.warehouse.altering.reading import definition_of, sql_of
 from viewkeeper.warehouse.altering.reloading import reload_as
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic, storage_for
@@ -42,6 +42,12 @@ def alter(keeper: "Keeper", sql: str, also: Sequence[str] = ()) -> Alteration:
         case "reload":
             reload_as(keeper, plan)
     return plan.alteration
+
+
+def make_anew(keeper: "Keeper", name: str, stale: str) -> None:
+    """Make a view anew by its own definition, with those that read it, or with the lattice that it is in."""
+    overview = Overview(Snapshot(keeper.files, keeper.writer.last), keeper.sources)
+    reload_as(keeper, plan_alteration(overview, sql_of(overview.catalog, name), stale=stale))
 
 
 def _alter_in_place(keeper: "Keeper", commit: Commit, plan: Plan) -> None:

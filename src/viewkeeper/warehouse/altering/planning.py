@@ -40,10 +40,11 @@ class Plan:
     """the definitions of those that are made anew with it, each behind those that it reads"""
 
 
-def plan_alteration(overview: Overview, sql: str, also: Sequence[str] = ()) -> Plan:
+def plan_alteration(overview: Overview, sql: str, also: Sequence[str] = (), *, stale: str = "") -> Plan:
     """Find out what a definition would do; DefinitionError if it cannot be, naming the views in its way.
 
-    `also` are new definitions of views that read it: they hold for those that are made anew with it.
+    `also` are new definitions of views that read it: they hold for those that are made anew with it. `stale` says why
+    it is to be made anew whatever the definition, with its whole lattice if it is a summary.
     """
     create = read_create(sql)
     if not create.creates:
@@ -51,7 +52,7 @@ def plan_alteration(overview: Overview, sql: str, also: Sequence[str] = ()) -> P
     name, catalog = name_in(create.sql), overview.catalog
     refuse_summaries(create.sql, {one: view for one, view in catalog.items() if name not in (one, view.family)})
     present = _present(catalog, name)
-    dependants = _dependants(overview, name, present)
+    dependants = _dependants(overview, name, present, whole=bool(stale))
     _refuse_circle(name, create.sql, dependants)
     gone = {name, *dependants}
     relations = {one: relation for one, relation in overview.relations.items() if one not in gone}
@@ -63,11 +64,11 @@ def plan_alteration(overview: Overview, sql: str, also: Sequence[str] = ()) -> P
         return Plan(Alteration(name, "create", ("there is no such view",)), create.sql, new)
     found = _compared(overview, present, new)
     if isinstance(found, Differences):
-        stale = _stale(overview, present[0], new) if found.none else ()
-        if found.none and not stale:
+        outdated = (stale,) if stale else _stale(overview, present[0], new) if found.none else ()
+        if found.none and not outdated:
             return Plan(Alteration(name, "keep"), create.sql, new, present)
         reasons = (*found.query, *found.properties.values())
-        obstacles = found.query or stale or in_the_way(overview, present, new, found)
+        obstacles = found.query or outdated or in_the_way(overview, present, new, found)
         if not obstacles:
             return Plan(Alteration(name, "alter", reasons), create.sql, new, present)
         reasons = tuple(dict.fromkeys((*reasons, *obstacles)))
@@ -97,7 +98,7 @@ def _present(catalog: Catalog, name: str) -> tuple[Definition, ...]:
     return (view,)
 
 
-def _dependants(overview: Overview, name: str, present: Sequence[Definition]) -> tuple[str, ...]:
+def _dependants(overview: Overview, name: str, present: Sequence[Definition], *, whole: bool) -> tuple[str, ...]:
     """Those that read a view; of a summary the others of its lattice if that is halted: it is mended as a whole."""
     if not present:
         return ()
@@ -105,7 +106,7 @@ def _dependants(overview: Overview, name: str, present: Sequence[Definition]) ->
     if SUMMARY not in present[0].properties:
         return dependants_of(catalog, name)
     lattice = [one for one, view in catalog.items() if view.group == group and not view.hidden]
-    if not overview.halts.keys() & set(lattice):
+    if not whole and not overview.halts.keys() & set(lattice):
         return ()
     others = sorted(lattice, key=lambda one: catalog[one].created)
     return tuple(dict.fromkeys(called for one in others if (called := catalog[one].family or one) != name))

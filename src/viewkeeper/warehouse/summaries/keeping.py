@@ -19,7 +19,7 @@ from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.summary.content import ArrowContent
 from viewkeeper.warehouse.catalog import Catalog, Definition
-from viewkeeper.warehouse.columns import RESERVED
+from viewkeeper.warehouse.columns import HIDDEN, RESERVED
 from viewkeeper.warehouse.commit import Commit, NewState
 from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.record import Record
@@ -88,6 +88,8 @@ class Summaries:
                     made |= lattices_of(tables, relations, determined)
                 except ViewkeeperError as error:
                     self._halt_tables(group, error.detail)
+                if group in made and self.is_outdated(made[group]):
+                    self._halt_tables(group, "what it is computed from has other columns than when it was made")
             self._known = stored, made
         return self._known[1]
 
@@ -96,6 +98,19 @@ class Summaries:
         for name, table in self.catalog.items():
             if table.group == lattice and not name.startswith(RESERVED) and name not in halted:
                 self._halts.add(name, table.folder, reason, state)
+
+    def look_again(self) -> None:
+        """The relations of the sources may be others."""
+        self._known = None
+
+    def is_outdated(self, lattice: Lattice) -> bool:
+        """Whether its feed, or a copy of a dimension, has other columns than what it stands for has now."""
+        return any(
+            {(column, _written(type)) for column, type in self.catalog[view].columns if not column.startswith(HIDDEN)}
+            != set(zip(relation.columns, map(_written, relation.types), strict=True))
+            for view, relation in lattice.input_relations.items()
+            if view.startswith(RESERVED)
+        )
 
     def lattice_of(self, view: str) -> Lattice:
         """The lattice of a summary or of a family; UsageError for what is none."""
@@ -337,3 +352,7 @@ class Summaries:
         for lattice in self.lattices().values():
             if view in lattice.inputs:
                 self.halt(lattice, f"{lattice.relation_of(view)}: {reason}" if view.startswith("_vk_") else reason)
+
+
+def _written(type: str) -> str:
+    return type.replace(" ", "").upper()
