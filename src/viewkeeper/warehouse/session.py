@@ -81,6 +81,8 @@ def local_session(
     cores = str(os.cpu_count() or 2)
     conf = SparkConf().setMaster(master or "local[*]")
     conf.set("spark.driver.memory", memory()).set("spark.sql.shuffle.partitions", cores)
+    # What is brought to the driver is bounded before it is asked for; Spark would stop at 1 GB, however much it has.
+    conf.set("spark.driver.maxResultSize", memory())
     conf.setAll([*SETTINGS.items(), *(settings or {}).items()])
     if quiet:
         _start_quietly(conf)

@@ -6,11 +6,17 @@ Rows come as row events. As text come the ends of transactions, savepoints, XA, 
 import re
 from dataclasses import dataclass
 
-_COMMENT = re.compile(r"/\*(?!M?!).*?\*/|--[ \t][^\n]*|#[^\n]*", re.DOTALL)
-_EXECUTED_COMMENT = re.compile(r"/\*M?!\d*|\*/")
+# In one pass: what begins first decides what a quote or a comment in it means.
+_QUOTED = re.compile(
+    r"(?P<name>`(?:[^`]|``)*`)"
+    r"|(?P<literal>'(?:[^'\\]|''|\\.)*')"
+    r"|(?P<either>\"(?:[^\"\\]|\"\"|\\.)*\")"
+    r"|/\*(?!M?!).*?\*/|--(?=\s|\Z)[^\n]*|#[^\n]*"  # comments
+    r"|/\*M?!\d*|\*/",  # the ends of those that are executed
+    re.DOTALL,
+)
 _NAME = r"(?:`(?:[^`]|``)+`|[\w$]+)"
 _TABLE = re.compile(rf"({_NAME})(?:\s*\.\s*({_NAME}))?")
-_LITERAL = re.compile(r"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\"\"|\\.)*\"", re.DOTALL)
 _ALTER = re.compile(
     rf"ALTER\s+(?:ONLINE\s+)?(?:IGNORE\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?({_NAME}(?:\s*\.\s*{_NAME})?)", re.IGNORECASE
 )
@@ -49,7 +55,7 @@ def xa(statement: str) -> tuple[str, str] | None:
 
 def concerned(statement: str, database: str) -> list[Concerned]:
     """The tables that a statement changes without row events; `database` is where it was run."""
-    text = _EXECUTED_COMMENT.sub(" ", _COMMENT.sub(" ", _LITERAL.sub("''", statement))).strip()
+    text = _QUOTED.sub(_plain, statement).strip()
     # Settings for one statement stand in front of it.
     if prefix := _FOR_ONE.match(text):
         text = text[prefix.end() :]
@@ -73,6 +79,20 @@ def concerned(statement: str, database: str) -> list[Concerned]:
         created = _CREATE.match(text)
         return [Concerned(*_place(created[1], database), how)] if created else []
     return [Concerned(*place, how) for place in _all_places(text[whole.end() :], database)]
+
+
+def _plain(quoted: re.Match[str]) -> str:
+    """Names as they are, literals empty, comments gone.
+
+    In double quotes is a literal, or a name if the session has ANSI_QUOTES: a name too many does no harm.
+    """
+    if quoted["name"] is not None:
+        return quoted[0]
+    if quoted["literal"] is not None:
+        return "''"
+    if quoted["either"] is not None:
+        return "`" + quoted[0][1:-1].replace('""', '"').replace("`", "``") + "`"
+    return " "
 
 
 def _all_places(text: str, database: str) -> list[tuple[str, str]]:
