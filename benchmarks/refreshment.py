@@ -1,7 +1,7 @@
 """Self-maintained views in the five storages, against each other and against recomputing: section 5 of the paper.
 
     python benchmarks/refreshment.py [--scale 1 100] [--kinds key-key ...] [--storages matview ...] [--rounds 5]
-                                     [--warm-ups 2] [--spark] [--quick]
+                                     [--warm-ups 2] [--rounds-only] [--spark] [--quick]
 
 Wisconsin relations R and T of 10,000 rows x scale and S of 24,000 x scale, as Delta tables in two sources. Three joins
 of them: key-key R ⋈ T with 8,000 rows, key-foreign key R ⋈ S with 24,000, non key-non key R ⋈ S with 48,000. The paper
@@ -17,6 +17,7 @@ Prints JSON: tables 1 and 2 beside the paper's, seconds, and medians of the roun
 It prints nothing if any view is not exactly the join: compared row by row if it has up to 100,000 rows, else by the
 number of rows and the sums of two hashes of all columns.
 
+--rounds-only leaves out the 10 % changes, which take longest, and with them table 2.
 --spark lets Spark refresh what the driver would. --quick shows that everything works; its figures mean little.
 """
 
@@ -65,6 +66,7 @@ class Effort:
     storages: Sequence[str]
     warm_ups: int
     rounds: int
+    cold: bool
     spark: bool
 
 
@@ -76,15 +78,16 @@ def effort_of(given: Sequence[str] | None = None) -> Effort:
     options.add_argument("--storages", nargs="+", choices=ALL, default=list(ALL))
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--warm-ups", type=int, default=2)
+    options.add_argument("--rounds-only", action="store_true")
     options.add_argument("--spark", action="store_true")
     options.add_argument("--quick", action="store_true")
     told = options.parse_args(given)
     if told.rounds < 1 or told.warm_ups < 0 or min(told.scale) < 1:
         options.error("there has to be at least one round, no fewer than no warm-ups, and a scale of at least 1")
     if told.quick:
-        return Effort([1_000], told.kinds, told.storages, 1, 2, told.spark)
+        return Effort([1_000], told.kinds, told.storages, 1, 2, not told.rounds_only, told.spark)
     sizes = [SIZE * scale for scale in sorted(set(told.scale))]
-    return Effort(sizes, told.kinds, told.storages, told.warm_ups, told.rounds, told.spark)
+    return Effort(sizes, told.kinds, told.storages, told.warm_ups, told.rounds, not told.rounds_only, told.spark)
 
 
 def main() -> None:
@@ -115,7 +118,7 @@ def measure(spark: SparkSession, home: Path, effort: Effort) -> dict[str, Any]:
         for kind in effort.kinds:
             with tempfile.TemporaryDirectory(dir=home) as folder:
                 join = MeasuredJoin(spark, kind, size, Path(folder), effort.storages)
-                joins[kind] = join.told(effort.warm_ups, effort.rounds)
+                joins[kind] = join.told(effort.warm_ups, effort.rounds, cold=effort.cold)
         report["sizes"][f"R and T {size:,}, S {size * 24 // 10:,}"] = _of_size(joins)
     report["peak_memory_mb"] = _peak_memory(spark)
     return report
@@ -124,7 +127,9 @@ def measure(spark: SparkSession, home: Path, effort: Effort) -> dict[str, Any]:
 def _of_size(joins: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The joins of one size, and the tables of the paper beside what was measured."""
     overheads = {kind: _each(join, lambda one: one["overhead"]) for kind, join in joins.items()}
-    traffic = {kind: _each(join, lambda one: one[INSERTIONS]["bytes_in_all"]) for kind, join in joins.items()}
+    traffic = {
+        kind: _each(join, lambda one: one.get(INSERTIONS, {}).get("bytes_in_all")) for kind, join in joins.items()
+    }
     ratios = {kind: _each(join, lambda one: one["recompute / refresh"]) for kind, join in joins.items()}
     return {
         "table 1: storage overhead": {kind: side_by_side(TABLE_1[kind], one) for kind, one in overheads.items()},

@@ -48,16 +48,17 @@ class MeasuredJoin:
         self._large = self._expected > MOST_COMPARED
         self._found: dict[str, dict[str, Any]] = {storage: {} for storage in storages}
 
-    def told(self, warm_ups: int, rounds: int) -> dict[str, Any]:
+    def told(self, warm_ups: int, rounds: int, *, cold: bool = True) -> dict[str, Any]:
         """Everything about it."""
         first = self._recomputed.rows().count()
         if first != self._expected:
             raise Inexact(f"the {self._name} has {first:,} rows, and not {self._expected:,}")
         rows = {relation.name: relation.rows for relation in self._relations.both}
         self._storage()
-        self._cold(INSERTIONS, self._relations.insert(LARGE_SHARE))
-        self._cold(DELETIONS, self._relations.delete(LARGE_SHARE))
-        self._compact()
+        if cold:
+            self._cold(INSERTIONS, self._relations.insert(LARGE_SHARE))
+            self._cold(DELETIONS, self._relations.delete(LARGE_SHARE))
+            self._compact()
         recompute = self._rounds(warm_ups, rounds)
         self._check("all rounds")
         for kept in self._kept.values():
