@@ -20,8 +20,8 @@ SMALL_FAN_OUT = 1.2
 WIDE = 4.0
 """A row is wide that takes this many times the room of its ids and the columns that are compared."""
 EXCLUDED: Final = frozenset({"outerjoin"})
-"""Storages that `auto` never chooses for an inner join: benchmarks/refreshment.py shows them to be less than 5 times as
-fast as recomputing."""
+"""Storages that `auto` never chooses for an inner join: by benchmarks/refreshment.py outerjoin is slower than matview,
+which stores the same rows."""
 
 
 @dataclass(frozen=True)
