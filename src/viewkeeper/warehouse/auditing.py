@@ -33,10 +33,11 @@ def audits(keeper: "Keeper", names: Sequence[str], watch: Watch) -> list[Audit]:
 
 
 def _visible_inputs(keeper: "Keeper", name: str) -> tuple[str, ...]:
-    """The views that a summary is of."""
+    """The views that a summary is of; those that a program loads have no sources to be compared with."""
     if not keeper.summaries.members(name):
         return ()
-    return tuple(one for one in keeper.summaries.lattice_of(name).inputs if not one.startswith(RESERVED))
+    inputs = keeper.summaries.lattice_of(name).inputs
+    return tuple(one for one in inputs if not one.startswith(RESERVED) and keeper.is_from_sources(one))
 
 
 def _together(keeper: "Keeper", names: Sequence[str]) -> list[list[str]]:

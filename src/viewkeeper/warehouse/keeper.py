@@ -402,6 +402,11 @@ class Keeper:
         with self._alone():
             return audits(self, names, watch)
 
+    def is_from_sources(self, name: str) -> bool:
+        """Whether a view is maintained from sources, or from other views; else a program loads it."""
+        properties = find(self.writer.catalog, name).properties
+        return SQL in properties or SELF_MAINTAINED in properties
+
     def audit_join(self, name: str) -> Audit:
         """The audit of a view that is no summary."""
         if name in self.self_maintained.views():

@@ -351,7 +351,9 @@ class Summaries:
         """A feed or a copy is not maintained any more."""
         for lattice in self.lattices().values():
             if view in lattice.inputs:
-                self.halt(lattice, f"{lattice.relation_of(view)}: {reason}" if view.startswith("_vk_") else reason)
+                named = f"{lattice.relation_of(view)}: "
+                own = view.startswith(RESERVED) and not reason.startswith(named)
+                self.halt(lattice, f"{named}{reason}" if own else reason)
 
 
 def _written(type: str) -> str:

@@ -125,7 +125,6 @@ def _close(a: Any, b: Any) -> bool:
 
 def reload(summaries: "Summaries", lattice: Lattice) -> None:
     """Make all tables of a lattice anew."""
-    summaries.refuse_halted_inputs(lattice)
     keeper, facts, record = summaries.keeper, lattice.facts, summaries.writer.last
     own_core = facts.feed.startswith(RESERVED)
     with _relations(summaries, lattice, fresh=own_core) as (frames, at):
