@@ -66,7 +66,6 @@ def states(scenario, make_zset):
     ("algorithm", "most_rows", "features"),
     [
         ("sweep", 0, {"seed": 54, "relations": 3, "updates": 3}),
-        ("batched-sweep", 0, {"seed": 25, "relations": 2, "self_join": True}),
         ("batched-sweep", 1, {"seed": 49, "relations": 3, "transactions": Transactions.LOCAL}),
         ("strobe", 0, {"seed": 16, "relations": 3}),
     ],

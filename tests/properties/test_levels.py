@@ -15,19 +15,20 @@ from viewkeeper.cli.main import viewkeeper
 from viewkeeper.levels import Level
 from viewkeeper.sim.scenario import Scenario
 
-RUNS = 300
+KEPT, RUNS = 180, 300
+"""runs of each algorithm that must keep its promise; runs within which a broken one must be caught"""
 SOAK_RUNS = 20_000
 CHUNK = 1_000
 
 
 @pytest.mark.parametrize(("name", "transactions"), CELLS)
 def test_promised_level(name, transactions):
-    for seed in range(RUNS):
+    for seed in range(KEPT):
         check_promise(Scenario.varied(name, transactions, seed))
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("first", range(RUNS, RUNS + SOAK_RUNS, CHUNK))
+@pytest.mark.parametrize("first", range(KEPT, KEPT + SOAK_RUNS, CHUNK))
 @pytest.mark.parametrize(("name", "transactions"), CELLS)
 def test_promised_level_soak(name, transactions, first):
     for seed in range(first, first + CHUNK):

@@ -8,7 +8,7 @@ from summary_engines import uncompiled
 from summary_shop import open_shop, sales, sell, stores
 from summary_worlds import shown_rows, world
 
-STEPS = 4
+STEPS = 3
 LIVES = [("spark", 1, STEPS), ("files", 3, 1)]
 SOAK, CHUNK = 200, 10
 

@@ -154,9 +154,9 @@ def random_query(rng: Random, number: int) -> str:
 
 
 def test_any_query(lake: Warehouse, shop: RetailShop) -> None:
-    """Thirty queries as one, so that Spark runs one job: each row has the number of its query, and text for values."""
+    """Twenty queries as one, so that Spark runs one job: each row has the number of its query, and text for values."""
     rng = seeded(20)
-    queries = [random_query(rng, number) for number in range(30)]
+    queries = [random_query(rng, number) for number in range(20)]
     frames = [
         lake.sql(sql).selectExpr(f"{number} AS number", "to_json(struct(*), map('ignoreNullFields', 'false')) AS row")
         for number, sql in enumerate(queries)
@@ -164,7 +164,7 @@ def test_any_query(lake: Warehouse, shop: RetailShop) -> None:
     united = frames[0]
     for frame in frames[1:]:
         united = united.unionAll(frame)
-    found: dict[int, list[tuple[Any, ...]]] = {number: [] for number in range(30)}
+    found: dict[int, list[tuple[Any, ...]]] = {number: [] for number in range(20)}
     for number, row in united.collect():
         found[number].append(tuple(json.loads(row).values()))
     for number, sql in enumerate(queries):

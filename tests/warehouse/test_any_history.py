@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from random_warehouse import LAYOUTS, RandomWarehouse, canonical
 
-SEEDS = range(2)
+SEEDS = range(1, 2)
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def count_steps(disk: FullDisk, do: Callable[[], Any]) -> int:
 
 
 # For a moment; so full that nothing can be deleted either; and, at fewer steps, something between the two.
-@pytest.mark.parametrize(("times", "deleting_fails", "every"), [(1, False, 1), (10**9, True, 4), (10**9, False, 4)])
+@pytest.mark.parametrize(("times", "deleting_fails", "every"), [(1, False, 2), (10**9, True, 5), (10**9, False, 5)])
 def test_a_commit_that_finds_the_disk_full_at_any_step_changes_nothing_and_can_be_repeated(
     prepared: Path, monkeypatch: pytest.MonkeyPatch, times: int, deleting_fails: bool, every: int
 ) -> None:
