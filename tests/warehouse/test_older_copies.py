@@ -6,7 +6,7 @@ Whatever a source does then, the views of the copy are right, or halted; never s
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -88,10 +88,10 @@ def a_mariadb(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[st
 
 @pytest.mark.parametrize("kind", [a_sqlite, a_folder, a_delta, a_postgres, a_mariadb])
 def test_an_older_copy_misses_nothing_silently(
-    kind: Callable[..., Iterator[tuple[str, Put]]], request: pytest.FixtureRequest, tmp_path: Path
+    kind: Callable[..., AbstractContextManager[tuple[str, Put]]], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     with ExitStack() as stack:
-        url, put = stack.enter_context(kind(request, tmp_path))  # type: ignore[arg-type]
+        url, put = stack.enter_context(kind(request, tmp_path))
         put(1)
         with Warehouse.open(tmp_path / "lake") as warehouse:
             warehouse.add_source("s", url, install=True)
