@@ -13,7 +13,7 @@ from viewkeeper.project.defaults import OF_KINDS, Kind
 from viewkeeper.sql import definition
 from viewkeeper.sql.grouping import MOST_DIMENSIONS, MOST_SETS
 from viewkeeper.storage.self_maintained import STORAGES
-from viewkeeper.warehouse import session, small_loads
+from viewkeeper.warehouse import driver_memory, session, small_loads
 from viewkeeper.warehouse.self_maintained.automatic import REMOTE
 from viewkeeper.warehouse.self_maintained.choosing import AUTO, OF_SELF_MAINTAINED
 from viewkeeper.warehouse.summaries import contents
@@ -134,8 +134,8 @@ def test_figures_of_limits_and_clusters_are_those_of_the_code() -> None:
     limits, cluster = (" ".join((DOCS / f"{name}.md").read_text(encoding="utf-8").split()) for name in FIGURES)
     assert f"At most {MOST_DIMENSIONS} dimensions in a CUBE, {MOST_SETS} sets" in limits
     assert f"up to {adaptive.MOST_ROWS:,} per view" in limits
-    assert f"of up to {contents.MOST_ON_DRIVER:,} rows may be in the driver's memory" in limits
-    assert f"up to {contents.MOST_REMEMBERED // 10**9} GB are kept" in limits
+    assert f"A table of a lattice of up to {contents.MOST_ON_DRIVER:,} rows may be in the driver's memory" in limits
+    assert driver_memory.SHARE == 8, "the page says an eighth"
     assert f"has {session.DEFAULT_MEMORY.removesuffix('g')} GB by default" in limits
     assert f"the change of a join, up to {adaptive.MOST_ROWS:,} rows" in cluster
     assert f"the first load of a view, up to {small_loads.MOST_ROWS:,} rows" in cluster

@@ -15,10 +15,11 @@ from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
 from viewkeeper.storage.self_maintained import STORAGES, operand_changes, refresh, storage_of
 from viewkeeper.storage.tables import HeldTables
+from viewkeeper.warehouse import driver_memory
 from viewkeeper.warehouse.kept_reads import KEPT_FROM
 from viewkeeper.warehouse.self_maintained import automatic, change_rates, following
 from viewkeeper.warehouse.self_maintained.choosing import AUTO, OF_SELF_MAINTAINED
-from viewkeeper.warehouse.summaries.contents import MOST_ON_DRIVER, MOST_REMEMBERED
+from viewkeeper.warehouse.self_maintained.lookups import MOST_SCANNED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,14 +91,14 @@ def test_limits_are_those_of_the_code() -> None:
     limits = {
         f"up to {following.FEW:,} changed rows": "Python",
         f"up to {following.MOST_CHANGES:,} changed rows": "Arrow",
-        f"more than {MOST_ON_DRIVER:,} rows": "Spark",
-        f"up to {MOST_REMEMBERED // 10**9} GB": "memory",
+        f"more than {MOST_SCANNED:,} rows a job of Spark": "Spark",
         f"at most {automatic.SMALL_FAN_OUT:g} rows for each row of its largest relation": "fan-out",
         f"at least {automatic.WIDE:g} times": "wide",
         f"the last {change_rates.LOOKED_AT} commits": "rates",
     }
     flat = " ".join(TEXT.split())
     assert {what: phrase for phrase, what in limits.items() if phrase not in flat} == {}
+    assert driver_memory.SHARE == 8, "the page says an eighth"
     assert KEPT_FROM == 3, "the page says the third read"
     assert automatic.BUSY == 3600, "the page says one a second"
     assert change_rates.SHORTEST == 60, "the page says a minute"

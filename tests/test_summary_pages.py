@@ -17,6 +17,7 @@ from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Function, SummaryView
 from viewkeeper.summary.statements import MAX_PRECISION
+from viewkeeper.warehouse import driver_memory
 from viewkeeper.warehouse.summaries import contents, creating, decision, refused, round, schedule
 from viewkeeper.warehouse.summaries.mending import SAME
 
@@ -86,7 +87,6 @@ def test_limits_are_those_of_the_code() -> None:
         f"all tables of the lattice up to {round.MOST_ON_DRIVER_AT_ONCE:,} rows": "dimensions",
         f"in tables of up to {contents.MOST_ON_DRIVER:,} rows": "lookups",
         f"a table of up to {contents.MOST_ON_DRIVER:,} rows": "memory",
-        f"up to {contents.MOST_REMEMBERED // 10**9} GB": "remembered",
         f"At most {decision.TOO_FEW:,} changes are never a reason": "recompute",
         f"at most {MOST_DIMENSIONS} dimensions, and GROUP BY at most {MOST_SETS} sets": "families",
         f"no more than {SAME:g}".replace("1e-09", "1e-9"): "audit",
@@ -95,6 +95,7 @@ def test_limits_are_those_of_the_code() -> None:
     flat = " ".join(TEXT.split())
     assert {what: phrase for phrase, what in limits.items() if phrase not in flat} == {}
     assert decision.WORTH_RECOMPUTING == 0.5, "the page says half as many"
+    assert driver_memory.SHARE == 8, "the page says an eighth"
 
 
 def test_every_verb_about_summaries_is_on_the_page() -> None:

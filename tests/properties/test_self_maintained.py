@@ -21,7 +21,8 @@ from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.storage.self_maintained import STORAGES
 from viewkeeper.storage.tables import HeldTables
-from viewkeeper.warehouse.self_maintained import following
+from viewkeeper.warehouse.self_maintained import following, lookups
+from viewkeeper.warehouse.summaries import contents
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 TYPES = ("BIGINT", "BIGINT", "BIGINT", "BIGINT", "STRING")
 ENGINES = {"rows": (10**6, 10**6), "arrow": (0, 10**6), "spark": (0, -1)}
 """up to how many changed rows Python and the driver refresh a batch"""
+TOO_LARGE = {"read through": (contents, "MOST_REMEMBERED", 0), "in spark": (lookups, "MOST_SCANNED", -1)}
+"""how rows are looked up in tables that are too large to be kept in memory, and what makes every table one of them"""
 
 
 @contextmanager
@@ -130,6 +133,19 @@ def test_views_are_what_recomputation_gives(
     seed = 10 * list(STORAGES).index(name) + list(ENGINES).index(engine)
     world = World(seed, name == "outerjoin", TYPES, f"TBLPROPERTIES('storage' = '{name}', 'consistency' = 'strong')")
     live(world, name, tmp_path, spark, refreshes=1 if engine == "spark" else 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "how"), [*product(STORAGES, ["read through"]), ("matview", "in spark"), ("partial-operand", "in spark")]
+)
+def test_structures_that_are_too_large_to_be_kept(
+    name: str, how: str, tmp_path: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "FEW", 0)
+    monkeypatch.setattr(*TOO_LARGE[how])
+    seed = 40 + 10 * list(TOO_LARGE).index(how) + list(STORAGES).index(name)
+    world = World(seed, name == "outerjoin", TYPES, f"TBLPROPERTIES('storage' = '{name}', 'consistency' = 'strong')")
+    live(world, name, tmp_path, spark, refreshes=1 if how == "in spark" else 3)
 
 
 @pytest.mark.parametrize("name", STORAGES)

@@ -108,6 +108,10 @@ class ArrowContent:
         positions, numbers, looked_up = self._find(columns, values)
         return Found(self._taken(positions), numbers, looked_up, positions)
 
+    def where(self, columns: tuple[str, ...], values: pa.Table) -> pa.Array:
+        """The positions of the rows that `find` would find, in order."""
+        return self._find(columns, values)[0]
+
     def _find(self, columns: tuple[str, ...], values: pa.Table) -> tuple[pa.Array, pa.Array, int]:
         """Where the rows are that match, in order, the number of the value of each, and how many were looked up."""
         if not columns:

@@ -1,6 +1,5 @@
 """Data files that the driver writes: what is small, with no Spark job."""
 
-from collections.abc import Sequence
 from io import BytesIO
 
 import pyarrow as pa
@@ -20,16 +19,13 @@ def file_name(kind: str, commit: int) -> str:
     return f"{kind}{commit:020d}-{unique_id()}"
 
 
-def read_table(
-    store: LocalStore, folder: str, file: DataFile, schema: pa.Schema, columns: Sequence[str] | None = None
-) -> pa.Table:
-    """Read a file that the driver needs, or some columns of it; DamagedWarehouse if it is missing, or not what was
-    written."""
+def read_table(store: LocalStore, folder: str, file: DataFile, schema: pa.Schema) -> pa.Table:
+    """Read some columns of a file, or all; DamagedWarehouse if it is missing, or not what was written."""
     check_file(store, folder, file)
     path = store.path(f"{folder}/{file.name}")
     try:
         # Not pyarrow's `read_table`: it would take parts of the path for partition columns.
-        return pq.ParquetFile(path).read(columns=columns).select(schema.names).cast(schema)
+        return pq.ParquetFile(path).read(columns=schema.names).select(schema.names).cast(schema)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged_file(path, error) from error
 

@@ -122,9 +122,7 @@ def _read(store: LocalStore, folder: str, files: tuple[DataFile, ...], columns: 
     schema = arrow_schema(columns, signed=False)
     for number in numbers:
         schema = schema.append(pa.field(number, pa.int64()))
-    return pa.concat_tables(
-        [schema.empty_table(), *(read_table(store, folder, file, schema, schema.names) for file in files)]
-    )
+    return pa.concat_tables([schema.empty_table(), *(read_table(store, folder, file, schema) for file in files)])
 
 
 def _of_sign(net: ArrowZSet, compare: Callable[..., Any]) -> ArrowZSet:

@@ -23,7 +23,7 @@ from viewkeeper.warehouse.self_maintained.explanation import (
 )
 from viewkeeper.warehouse.self_maintained.following import FEW, MOST_CHANGES, evaluable
 from viewkeeper.warehouse.self_maintained.kept_view import KeptView, kept_view
-from viewkeeper.warehouse.summaries.contents import MOST_ON_DRIVER
+from viewkeeper.warehouse.self_maintained.lookups import MOST_SCANNED
 from viewkeeper.warehouse.summaries.explanation import Explanation
 from viewkeeper.warehouse.summaries.overview import Overview
 
@@ -100,7 +100,7 @@ def _self_maintained(overview: Overview, kept: KeptView) -> SelfMaintained:
         tuple(ChangeCost(words.leaf(leaf), (), tuple(lookups(kept, n))) for n, leaf in enumerate(leaves)),
         tuple(RowIdentity(words.leaf(leaf), leaf.ids, leaf.numbered) for leaf in leaves),
         Reading(kept.table_of(kept.storage.read_from), copies, KEPT_FROM if copies else None),
-        RefreshEngines(FEW, MOST_CHANGES, MOST_ON_DRIVER, not evaluable(kept)),
+        RefreshEngines(FEW, MOST_CHANGES, MOST_SCANNED, not evaluable(kept)),
     )
 
 

@@ -5,7 +5,6 @@ what takes an eighth of the memory    in Arrow, on the driver, which computes wh
 more, or what only Spark can          in Spark, which is given a plan for each structure
 """
 
-import os
 from collections.abc import Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from viewkeeper.sql.outer_join import JoinKind
 from viewkeeper.storage.join_tree import Columns, JoinTree
 from viewkeeper.storage.self_maintained import operand_changes, refresh
 from viewkeeper.storage.tables import HeldTables
+from viewkeeper.warehouse.driver_memory import share_of_memory
 from viewkeeper.warehouse.self_maintained.following import evaluable
 from viewkeeper.warehouse.self_maintained.kept_view import KeptView
 
@@ -29,7 +29,7 @@ MOST_READ = 5_000_000
 """Rows of all relations together that are joined on the driver."""
 MOST_JOINED = 10_000_000
 """Joined rows that are expected of them."""
-MOST_BYTES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8
+MOST_BYTES = share_of_memory()
 """Bytes of the joined rows. Computing and writing them takes some three times as much."""
 
 NUMBER = 8

@@ -9,6 +9,7 @@ SparkTables       looked up by Spark: for structures that are too large for the 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
+from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,9 @@ from viewkeeper.warehouse.touched_rows import touched_rows
 if TYPE_CHECKING:
     from viewkeeper.algebra.spark import SparkZSet
 
+MOST_SCANNED = 50_000_000
+"""Rows of a structure that are looked up on the driver; in a larger one Spark finds those that do not lie together."""
+
 _ONE = pa.scalar(1, pa.int64())
 
 
@@ -47,11 +51,12 @@ class StoredRows:
         definition = catalog[self.kept.table_of(structure)]
         some = None if wanted is None else tuple(dict.fromkeys((*columns, *wanted)))
         if not self.contents.remembers(definition, self.record, some):
+            room = self.contents.room if self.record.tables[definition.name].rows <= MOST_SCANNED else inf
             shown = wanted or tuple(definition.names)
-            few = touched_rows(self.files, definition, self.record, columns, keys, shown)
-            if few is not None:
-                return few
-        rows = self.contents.content(definition, self.record, some).find(columns, keys).rows
+            touched = touched_rows(self.files, definition, self.record, columns, keys, shown, room)
+            if touched is not None:
+                return touched
+        rows = self.contents.content(definition, self.record, some, MOST_SCANNED).find(columns, keys).rows
         return rows if wanted is None else rows.select(list(wanted))
 
     def keys(self, columns: Columns, keys: pa.Table) -> pa.Table:

@@ -16,6 +16,7 @@ from viewkeeper.summary.content import ArrowContent, Content, Found
 from viewkeeper.summary.grouping import numbered
 from viewkeeper.warehouse.catalog import Definition, Layout, find
 from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
+from viewkeeper.warehouse.driver_memory import share_of_memory
 from viewkeeper.warehouse.parquet_files import read_table
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.snapshot import Files, Snapshot
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_ON_DRIVER = 5_000_000
 """Rows of a table that are looked up on the driver."""
-MOST_REMEMBERED = 2_000_000_000
+MOST_REMEMBERED = share_of_memory()
 """Bytes of tables that are remembered."""
 SMALL = 100_000
 """Rows of a dimension that Spark gets from the driver, without reading files."""
@@ -45,9 +46,16 @@ class Contents:
         self._remembering = threading.Lock()
         self._frames: dict[str, tuple[_Key, DataFrame]] = {}
 
-    def content(self, view: Definition, record: Record, columns: Names | None = None) -> Content:
-        """The rows of a table at a commit; of each row some columns, or all."""
-        if record.tables[view.name].rows > MOST_ON_DRIVER:
+    @property
+    def room(self) -> int:
+        """The bytes of a table that can be remembered."""
+        return MOST_REMEMBERED
+
+    def content(
+        self, view: Definition, record: Record, columns: Names | None = None, most: int | None = None
+    ) -> Content:
+        """The rows of a table at a commit; of each row some columns, or all. With more rows than `most`, in Spark."""
+        if record.tables[view.name].rows > (MOST_ON_DRIVER if most is None else most):
             frame = self._frame_of_files(view, record)
             if columns is not None:
                 frame = frame.select(*(f"`{column}`" for column in columns))
@@ -135,21 +143,32 @@ def read_rows(files: Files, view: Definition, record: Record, columns: Names | N
     listed = files.tables.files(view, record.tables[view.name])
     if view.layout is Layout.REWRITTEN:
         return pa.concat_tables(
-            [plain.empty_table(), *(read_table(files.store, view.folder, f, plain, names) for f in listed)]
+            [plain.empty_table(), *(read_table(files.store, view.folder, f, plain) for f in listed)]
         )
     weighted = plain.append(pa.field(WEIGHT, pa.int64()))
-    signed = [read_table(files.store, view.folder, file, weighted, weighted.names) for file in listed]
-    rows = pa.concat_tables([weighted.empty_table(), *signed])
-    if any(file.is_delta for file in listed) or pc.max(rows[WEIGHT]).as_py() not in (None, 1):
-        rows = rows.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
-        rows = rows.rename_columns([*names, WEIGHT])
-        rows = rows.filter(pc.not_equal(rows[WEIGHT], 0))
+    base, deltas = (
+        pa.concat_tables([weighted.empty_table(), *(read_table(files.store, view.folder, f, weighted) for f in some)])
+        for some in ([file for file in listed if not file.is_delta], [file for file in listed if file.is_delta])
+    )
+    rows = _merged(base, deltas, tuple(name for name in view.sorted_by if name in names))
     counts = rows[WEIGHT].combine_chunks()
     rows = rows.select(names).cast(plain)
     if pc.max(counts).as_py() in (None, 1):
         return rows
     repeated = [place for place, count in enumerate(counts.to_pylist()) for _ in range(count)]
     return rows.take(pa.array(repeated, pa.int64()))
+
+
+def _merged(base: pa.Table, deltas: pa.Table, by: Names) -> pa.Table:
+    """base + deltas. Only rows that agree with a changed one in `by` are added up: of a large table, few."""
+    if not deltas.num_rows:
+        return base
+    names = [name for name in base.column_names if name != WEIGHT]
+    changed, _ = numbered((deltas,), by)
+    stored = ArrowContent(base)
+    touched = pa.concat_tables([stored.find(by, changed).rows, deltas])
+    added = touched.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")]).rename_columns([*names, WEIGHT])
+    return stored.replaced(deltas, added.filter(pc.not_equal(added[WEIGHT], 0)), by).table
 
 
 class SparkContent:
