@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -48,10 +49,14 @@ BRIEF = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSeria
 
 
 def running_session() -> "SparkSession | None":
-    """The session of this process, if it has one."""
+    """The session of this process, if it has one. Which one is active, Spark knows by thread."""
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
-    return SparkSession.getActiveSession()
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return None
 
 
 def memory() -> str:
@@ -70,14 +75,20 @@ def local_session(
     _check_java()
     # Executors run the interpreter of the driver.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if quiet:
+        _silence_python_side()
+    with _starting:
+        return running_session() or _started(master, settings, quiet=quiet)
+
+
+_starting = threading.Lock()
+"""Groups of views are maintained side by side, and two of them may be the first to need a session."""
+
+
+def _started(master: str | None, settings: Mapping[str, str] | None, *, quiet: bool) -> "SparkSession":
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
-    if quiet:
-        _silence_python_side()
-    running = running_session()
-    if running is not None:
-        return running
     cores = str(os.cpu_count() or 2)
     conf = SparkConf().setMaster(master or "local[*]")
     conf.set("spark.driver.memory", memory()).set("spark.sql.shuffle.partitions", cores)

@@ -9,6 +9,7 @@ with Warehouse.open("lake") as wh:
 """
 
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from types import TracebackType
@@ -494,8 +495,10 @@ class _Session:
     def __init__(self, given: "SparkSession | Callable[[], SparkSession] | None") -> None:
         self._start = given if callable(given) else local_session
         self._spark = None if callable(given) else given
+        self._starting = threading.Lock()
 
     def get(self) -> "SparkSession":
-        if self._spark is None:
-            self._spark = self._start()
-        return self._spark
+        with self._starting:  # two groups may need it at the same moment
+            if self._spark is None:
+                self._spark = self._start()
+            return self._spark

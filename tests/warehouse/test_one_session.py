@@ -1,0 +1,51 @@
+"""Groups that need Spark at the same moment get one session."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from viewkeeper.warehouse import session
+from viewkeeper.warehouse.warehouse import _Session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+THREADS = 4
+
+
+def asked_at_once(ask: Any) -> list[Any]:
+    together = threading.Barrier(THREADS)
+
+    def one(_: int) -> Any:
+        together.wait()
+        return ask()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(one, range(THREADS)))
+
+
+def slow_start(started: list[object]) -> object:
+    threading.Event().wait(0.05)  # long enough for all of them to come
+    started.append(object())
+    return started[-1]
+
+
+def test_a_warehouse_starts_one() -> None:
+    started: list[object] = []
+    given: Any = lambda: slow_start(started)  # noqa: E731 (it is taken for a session if it is not callable)
+    assert set(asked_at_once(_Session(given).get)) == set(started)
+    assert len(started) == 1
+
+
+def test_a_process_starts_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[object] = []
+    monkeypatch.setattr(session, "_started", lambda *_, **__: slow_start(started))
+    monkeypatch.setattr(session, "running_session", lambda: started[0] if started else None)
+    assert set(asked_at_once(session.local_session)) == set(started)
+    assert len(started) == 1
+
+
+def test_every_thread_knows_the_session_that_is_there(spark: "SparkSession") -> None:
+    assert set(asked_at_once(session.running_session)) == {spark}
