@@ -33,7 +33,7 @@ from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.altering.alteration import Alteration
-from viewkeeper.warehouse.altering.altering import alter, make_anew
+from viewkeeper.warehouse.altering.altering import OTHER_COLUMNS, alter, make_anew
 from viewkeeper.warehouse.auditing import audits
 from viewkeeper.warehouse.audits import Audit, audited
 from viewkeeper.warehouse.catalog import Definition, find, free_name, readable
@@ -320,7 +320,9 @@ class Keeper:
             needed += [other for other in (kept[name].reads if name in kept else ()) if other not in needed]
         # Those that are maintained by what is stored for them read no other views.
         alone = {name: one.view for name, one in self.self_maintained.views().items() if name in needed}
-        if halted := [name for name in needed if name not in alone and name not in kept]:
+        # A reader that was right before what it reads would get what that has missed twice when that is reloaded.
+        halts = self._halts.all()
+        if halted := [name for name in needed if name in halts or (name not in alone and name not in kept)]:
             raise UsageError(f"{how.view.name} reads {halted[0]}, which is halted", f"reload {halted[0]} first")
         return {**alone, **{name: one.how.view for name, one in kept.items() if name in needed}}
 
@@ -433,18 +435,21 @@ class Keeper:
                 reload_self_maintained(self.self_maintained, definition)
                 return
             view = self._find(name)
+            stored = tuple((column.name, column.expression.type) for column in view.how.stored.output)
+            shown = view.how.view.columns
+            if not {column for column in stored if column[0] in shown} <= set(definition.columns):
+                make_anew(self, name, OTHER_COLUMNS)
+                return
             self.bring_others_up(name, view.group)
             vector = self._vector_of_others(name, view.group)
             with self._content(view.how, vector) as (rows, at):
-                stored = tuple((column.name, column.expression.type) for column in view.how.stored.output)
-                shown, before = view.how.view.columns, self._store.read(name)
-                as_before = {column for column in stored if column[0] in shown} <= set(definition.columns)
+                before = self._store.read(name)
                 with self.new_commit() as commit:
                     if stored == definition.columns:
                         commit.states(view.group, [(at, with_readers(self, view.group, name, rows - before))])
                     else:
-                        different = rows.keep(shown) - before.keep(shown) if as_before else None
-                        told = with_readers(self, view.group, name, different) if as_before else {}
+                        different = rows.keep(shown) - before.keep(shown)
+                        told = with_readers(self, view.group, name, different)
                         commit.states(view.group, [(at, readers_alone(told, name))], passed_on=[told])
                         commit.drop(name)
                         reasons = definition.properties.get(REASONS, ())
@@ -469,20 +474,16 @@ class Keeper:
         lattice = self.summaries.lattice_of(name)
         if self.summaries.is_outdated(lattice):
             called = catalog[name].family or name if name in catalog else name
-            make_anew(self, called, "the columns of what it is computed from have changed")
+            make_anew(self, called, OTHER_COLUMNS)
         else:
             reload(self.summaries, lattice)
 
     def bring_others_up(self, name: str, group: str) -> None:
-        """Past what halted the view: behind that, what it was before could not be known."""
-        others = [
-            replace(plan, views=views)
-            for plan in self._plans()
-            if plan.name == group
-            if (views := tuple(how for how in plan.views if how.view.name != name))
-        ]
-        if others:
-            with self._mediating(others, others_need=True) as mediator:
+        """Past what halts the view: behind that, what it was before could not be known. If it is not halted it comes
+        along, or is halted now: whatever happens before it is made anew, it misses nothing that it does not know of."""
+        plans = [plan for plan in self._plans() if plan.name == group]
+        if any(how.view.name != name for plan in plans for how in plan.views):
+            with self._mediating(plans, others_need=True) as mediator:
                 mediator.catch_up()
 
     def _vector_of_others(self, name: str, group: str) -> dict[str, Position]:

@@ -99,11 +99,10 @@ class KnownSources:
         source = self._opened(request, url)
         try:
             altered = {} if before is None else altered_since(before.relations, source)
+            check_declared(name, source.relations, foreign_keys, hierarchies)
             if install:
                 source.install()
             self._refuse_unfit(name, source, install)
-            source.note(() if install or before is None else before.relations)
-            check_declared(name, source.relations, foreign_keys, hierarchies)
             definition = SourceDefinition(
                 name,
                 shown(url),
@@ -117,6 +116,8 @@ class KnownSources:
                 _anew(before, altered, source),
             )
             self._definitions.write(definition)
+            # Last: what was altered is known by what is noted, until the definition says it.
+            source.note(() if install or before is None else before.relations)
         finally:
             source.close()
         self._urls[name] = url
@@ -185,9 +186,9 @@ class KnownSources:
         if definition.installed or definition.kind in _NOTED_HERE:
             source.install()
         self._refuse_unfit(name, source, definition.installed)
-        source.note()
         definition = replace(definition, relations=dict(source.relations), anew=_anew(definition, altered, source))
         self._definitions.write(definition)
+        source.note()
         self._forget(name)
         return definition
 

@@ -29,6 +29,9 @@ from viewkeeper.warehouse.view_properties import LEVEL
 if TYPE_CHECKING:
     from viewkeeper.warehouse.keeper import Keeper
 
+OTHER_COLUMNS = "the columns of what it is computed from have changed"
+"""why a view is made anew that was not asked to be another one"""
+
 
 def alter(keeper: "Keeper", sql: str, also: Sequence[str] = ()) -> Alteration:
     """Create, keep, alter or reload a view; what was done. `also` has new definitions of views that read it."""

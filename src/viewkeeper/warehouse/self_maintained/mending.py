@@ -6,6 +6,7 @@ reload    all structures computed anew; what is different becomes a new state
 
 from typing import TYPE_CHECKING, Any
 
+from viewkeeper.warehouse.altering.altering import OTHER_COLUMNS, make_anew
 from viewkeeper.warehouse.audits import Audit, audited
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.self_maintained.creating import create_all
@@ -45,6 +46,9 @@ def reload(views: "SelfMaintainedViews", definition: Definition) -> None:
     keeper = views.keeper
     relations = keeper.relations()
     kept = kept_anew(definition, relations)
+    if definition.columns != tuple((column.name, column.expression.type) for column in kept.view.output):
+        make_anew(keeper, kept.name, OTHER_COLUMNS)
+        return
     last = keeper.writer.last.groups[kept.group]
     same = {table: kept.columns_of(structure) for table, structure in kept.tables.items()}
     catalog = keeper.writer.catalog
@@ -53,9 +57,7 @@ def reload(views: "SelfMaintainedViews", definition: Definition) -> None:
     with views.contents(kept, relations, fresh=alone) as (contents, at), keeper.new_commit() as commit:
         structures, view = views.computed(kept, contents, first_number=(last.last + 1) * NUMBERS)
         # Those that follow the view are told what it shows from now on.
-        told = {}
-        if definition.columns == tuple((column.name, column.expression.type) for column in kept.view.output):
-            told = with_readers(keeper, kept.group, kept.name, view - keeper.stored(kept.name))
+        told = with_readers(keeper, kept.group, kept.name, view - keeper.stored(kept.name))
         changes = readers_alone(told, kept.name)
         if same_ids(definition, kept) and all(catalog[table].columns == columns for table, columns in same.items()):
             for table, structure in kept.tables.items():
