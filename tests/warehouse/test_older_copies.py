@@ -134,8 +134,9 @@ def test_a_postgres_that_goes_on_without_us_is_no_older_copy(request: pytest.Fix
                 assert all(shown(warehouse, one) == list(range(number + 1)) for one in "vwx"[: number + 1])
 
 
+@pytest.mark.parametrize("stored", [[1], [1, 2]])
 def test_a_database_that_was_put_back_and_has_come_as_far_is_noticed(
-    request: pytest.FixtureRequest, tmp_path: Path
+    stored: list[int], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """Meanwhile it was written to: the numbers of its changes alone would not tell."""
     with a_sqlite(request, tmp_path) as (url, put):
@@ -145,7 +146,7 @@ def test_a_database_that_was_put_back_and_has_come_as_far_is_noticed(
                 warehouse.create_view(VIEW.format(f"{view} TBLPROPERTIES('group' = '{view}')"))
         with closing(sqlite3.connect(tmp_path / "backup.db")) as backup, closing(connect(tmp_path)) as database:
             database.backup(backup)
-        for number in (1, 2):
+        for number in stored:
             put(number)
             with Warehouse.open(tmp_path / "lake") as warehouse:
                 warehouse.catch_up()
@@ -188,6 +189,31 @@ def test_a_delta_table_that_was_made_anew_is_noticed_and_reloaded(
         warehouse.catch_up()
         assert shown(warehouse) == shown(warehouse, "w") == [7, 8, 9, 10, 11]
         assert halted(warehouse) == {}
+
+
+def test_a_delta_table_that_was_made_anew_and_has_not_come_as_far_is_noticed(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """One group was further than the new table is, another was not."""
+    with a_delta(request, tmp_path) as (url, put):
+        with Warehouse.open(tmp_path / "lake") as warehouse:
+            warehouse.add_source("s", url)
+            for view in ("v", "w"):
+                warehouse.create_view(VIEW.format(f"{view} TBLPROPERTIES('group' = '{view}')"))
+            put(1)
+            warehouse.catch_up()
+            for number in (2, 3, 4):
+                put(number)
+            warehouse.reload("v")
+            warehouse.drop_view("v")
+        shutil.rmtree(tmp_path / "t")
+        for number in (7, 8, 9):
+            put(number)
+        with Warehouse.open(tmp_path / "lake") as warehouse:
+            warehouse.catch_up()
+            assert halted(warehouse).keys() == {"w"}
+            warehouse.reload("w")
+            assert shown(warehouse, "w") == [7, 8, 9]
 
 
 def test_reloading_a_view_takes_nothing_from_other_groups(tmp_path: Path, request: pytest.FixtureRequest) -> None:

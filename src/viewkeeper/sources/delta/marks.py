@@ -3,7 +3,8 @@
     mark  =  a version, and what its commit in the log looks like
 
 A commit never changes. So a table that was deleted and made anew, or was put back from a backup and written to since,
-has another commit under the same number: its numbers mean other changes than those that were told.
+has another commit under the same number, or has not come so far again: its numbers mean other changes than those that
+were told.
 """
 
 import hashlib
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from viewkeeper.sources.delta.commits import commit_path
+from viewkeeper.sources.delta.table import LakeTable
 from viewkeeper.sources.lake import durable
 
 _LOOKED_AT = 1 << 16
@@ -21,7 +23,7 @@ _LOOKED_AT = 1 << 16
 class Marks:
     """A mark for each table, kept in a file of the warehouse."""
 
-    def __init__(self, tables: Mapping[str, Path], workspace: Path) -> None:
+    def __init__(self, tables: Mapping[str, LakeTable], workspace: Path) -> None:
         self._tables = tables
         self._path = workspace / "marks.json"
         self._lock = threading.Lock()
@@ -31,10 +33,13 @@ class Marks:
         """The name of a table that is not what it was. One whose log no longer goes back so far cannot be told."""
         with self._lock:
             for name, (version, look) in self._known().items():
-                now = _look(self._tables[name], version) if name in self._tables else None
-                if now is not None and now != look:
+                if name in self._tables and self._is_other(self._tables[name], version, look):
                     return name
         return None
+
+    def _is_other(self, table: LakeTable, version: int, look: str) -> bool:
+        now = _look(table.path, version)
+        return table.newest() < version if now is None else now != look
 
     def begin_once(self, versions: Mapping[str, int]) -> None:
         """The first that anybody has seen of the tables."""
@@ -50,7 +55,7 @@ class Marks:
 
     def begin(self, versions: Mapping[str, int]) -> None:
         """Take the tables for what they are now."""
-        looks = {name: (version, _look(self._tables[name], version)) for name, version in versions.items()}
+        looks = {name: (version, _look(self._tables[name].path, version)) for name, version in versions.items()}
         marks = {name: (version, look) for name, (version, look) in looks.items() if look is not None}
         with self._lock:
             if marks != self._known():

@@ -79,7 +79,7 @@ class DeltaSource(Source):
             self._steps = VersionSteps(next(iter(self._tables.values())), workspace)
         else:
             self._steps = RecordedSteps(self._tables, workspace)
-        self._marks = Marks({name: table.path for name, table in self._tables.items()}, workspace)
+        self._marks = Marks(self._tables, workspace)
 
     # --- set-up ---
 
@@ -102,7 +102,10 @@ class DeltaSource(Source):
         they are now."""
         if self._other_tables() is not None:
             self._steps.begin_anew()
-        self._marks.begin(self._steps.versions(self._steps.observe()))
+            self._marks.begin(self._steps.versions(self._steps.observe()))
+        else:
+            # What the marks are at, somebody has stored. What came since is told yet.
+            self._marks.begin_once(self._steps.versions(self._steps.observe()))
 
     def _other_tables(self) -> str | None:
         """A table that is not the one whose versions were counted."""

@@ -3,8 +3,8 @@
     noted  <=  floor of the log                  always, in the database whose log it was
     noted  >   floor of the log                  another one is in its place, most likely put back from a backup
 
-Behind that its log has other changes under the same numbers. A floor is noted when the next one is about to be set: by
-then somebody has committed behind it, so that it survives a power failure, which may undo the last one.
+Behind that its log has other changes under the same numbers. A floor is noted when it is on disk: a power failure may
+undo a transaction that did not wait for the disk, and must not look like a backup.
 """
 
 from pathlib import Path

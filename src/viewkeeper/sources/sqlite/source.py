@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from viewkeeper.algebra.zset import Row
-from viewkeeper.errors import PositionLost, SourceUnfit, UnknownTable, UnsupportedType
+from viewkeeper.errors import PositionLost, SourceUnfit, UnknownTable, UnsupportedType, ViewkeeperError
 from viewkeeper.messages import Fetch, Position, position
 from viewkeeper.sources.base import GLOBAL_TX, Batch, Finding, Reading, Request, Source
 from viewkeeper.sources.sqlite.acknowledging import Forgetting
@@ -358,6 +358,8 @@ class SqliteSource(Source):
 
     def close(self) -> None:
         self._stop_tail()
+        with suppress(ViewkeeperError):  # the database may be out of reach; then the log is a little longer
+            self._forgetting.finish()
         self._database.close()
 
 
