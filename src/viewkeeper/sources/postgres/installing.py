@@ -38,8 +38,9 @@ def object_name(identity: str, source: str) -> str:
 def install(connection: Connection, tables: Tables, name: str) -> None:
     """Identity before publication, publication before slot: nobody's write fails, and no change is missed."""
     memo = read_memo(connection, name)
-    fresh = memo is None
     if memo is None:
+        # A slot that is older than the publication comes upon changes that it finds none for, and goes no further.
+        _drop_slot(connection, name)
         connection.execute(sql.SQL("CREATE PUBLICATION {}").format(sql.Identifier(name)))
         memo = {"viewkeeper": 1, "tables": {}, "begins": None}
     published = published_among(connection, tables.all(), name)
@@ -52,7 +53,7 @@ def install(connection: Connection, tables: Tables, name: str) -> None:
             continue
         memo["tables"][table.shape.name] = {**note, "shape": written}
         _install_table(connection, table, name, memo, add=table.oid not in published)
-    _install_slot(connection, name, memo, fresh=fresh)
+    _install_slot(connection, name, memo)
 
 
 def _identity(connection: Connection, table: Table) -> str:
@@ -99,14 +100,17 @@ def _install_table(connection: Connection, table: Table, name: str, memo: Mappin
                 ) from None
 
 
-def _install_slot(connection: Connection, name: str, memo: dict[str, Any], *, fresh: bool) -> None:
-    """A slot that is older than the publication comes upon changes that it finds none for, and goes no further."""
+def _drop_slot(connection: Connection, name: str) -> None:
+    connection.execute(
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", (name,)
+    )
+
+
+def _install_slot(connection: Connection, name: str, memo: dict[str, Any]) -> None:
     row = connection.execute("SELECT wal_status FROM pg_replication_slots WHERE slot_name = %s", (name,)).fetchone()
-    if row is not None and (row[0] == "lost" or fresh):
-        connection.execute("SELECT pg_drop_replication_slot(%s)", (name,))
-        row = None
-    if row is not None:
+    if row is not None and row[0] != "lost":
         return
+    _drop_slot(connection, name)
     # Written down first: whoever comes with a position from before this has missed something.
     place = connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
     assert place is not None, "a SELECT without FROM has one row"
