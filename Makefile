@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench soak docs clean java
+.PHONY: help demo test check bench soak docs clean java servers
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -15,7 +15,7 @@ help: ## list the targets
 demo: $(STAMP) java ## show viewkeeper at work
 	$(BIN)/viewkeeper demo
 
-test: check java ## run the checks, then the test suite, then what must also work on several Spark processes
+test: check java servers ## run the checks, then the test suite, then what must also work on several Spark processes
 	$(BIN)/pytest -n 2 --dist loadfile --durations=10
 	VIEWKEEPER_TEST_MASTER='local-cluster[2,1,1024]' $(BIN)/pytest -m cluster
 
@@ -32,7 +32,7 @@ bench: $(STAMP) java ## run every benchmark
 		$(BIN)/python "$$script"; \
 	done
 
-soak: $(STAMP) java ## run the long randomized tests
+soak: $(STAMP) java servers ## run the long randomized tests
 	$(BIN)/pytest -m soak -n 2 --dist loadfile
 
 docs: $(STAMP) ## regenerate the generated parts of the documentation, and build its site
@@ -53,6 +53,20 @@ java:
 	command -v java >/dev/null || { \
 		echo "viewkeeper runs Spark, which needs Java 17 or later, and there is no 'java'." \
 			"Install it (on Debian and Ubuntu: apt-get install default-jre-headless), or set JAVA_HOME." >&2; exit 1; }
+
+# The tests start private servers of their own. Here, since the processes of a test run would get in each other's way.
+servers:
+	@missing() { \
+		PATH="$$PATH:/usr/sbin:/usr/local/sbin"; \
+		command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || echo postgresql; \
+		command -v mariadbd >/dev/null || command -v mysqld >/dev/null || echo mariadb-server; \
+	}; \
+	if [ -n "$$(missing)" ] && [ -e /etc/debian_version ] && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$(missing) >/dev/null; \
+	fi; \
+	if [ -n "$$(missing)" ]; then \
+		echo "The tests run against PostgreSQL and MariaDB. Install what is missing:" $$(missing) >&2; exit 1; \
+	fi
 
 $(STAMP): pyproject.toml
 	@command -v "$(PYTHON)" >/dev/null || { \

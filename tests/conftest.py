@@ -1,6 +1,7 @@
 """Settings of the whole suite, and what it shares: one Spark session, one server of each kind."""
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ __all__ = ["mariadb", "postgres_server"]
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
+# A shell that runs the suite in its background ignores Ctrl-C for it, and so would the programs that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NO_COMPILING = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Thousands of tiny queries: compiling each of them takes longer than running it. On several processes they are."""

@@ -74,8 +74,11 @@ def interrupted(waiting: str, *words: str, lake: Path) -> tuple[int, str, str]:
         assert process.stdout is not None
         assert process.stdout.readline() == "here\n", process.stderr and process.stderr.read()
         process.send_signal(signal.SIGINT)
-        # To one that waits for its input: go on.
-        out, err = process.communicate("\n", timeout=60)
+        try:
+            # To one that waits for its input: go on.
+            out, err = process.communicate("\n", timeout=60)
+        finally:
+            process.kill()
     return process.returncode, out, err
 
 

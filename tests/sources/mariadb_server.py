@@ -46,13 +46,14 @@ class MariaDb:
         self.port = _free_port()
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
+        install = _found("mariadb-install-db", "mysql_install_db")
         as_user = ["--user=mysql"] if os.geteuid() == 0 else []
         if as_user:
             shutil.chown(folder, "mysql", "mysql")
         self._as_user = as_user
         installed = subprocess.run(
             [
-                _found("mariadb-install-db", "mysql_install_db"),
+                install,
                 "--no-defaults",
                 f"--datadir={folder / 'data'}",
                 "--auth-root-authentication-method=normal",
@@ -145,17 +146,12 @@ class Session:
 
 
 def _found(*names: str) -> str:
-    """The path of a program; MariaDB is installed if it is missing and can be."""
-    for attempt in range(2):
-        for name in names:
-            path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
-            if path is not None:
-                return path
-        if attempt == 0 and os.geteuid() == 0 and Path("/etc/debian_version").exists():
-            environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-            subprocess.run(["apt-get", "update", "-qq"], env=environment, check=False)
-            subprocess.run(["apt-get", "install", "-y", "-qq", "mariadb-server"], env=environment, check=False)
-    pytest.fail("these tests need MariaDB: install the package mariadb-server")
+    """The path of a program."""
+    for name in names:
+        path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+        if path is not None:
+            return path
+    pytest.fail("these tests need MariaDB: `make servers` installs it, or says what to install")
 
 
 def _free_port() -> int:

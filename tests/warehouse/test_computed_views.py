@@ -190,7 +190,7 @@ def test_every_state_is_read(joined: Warehouse, state: int) -> None:
     assert weighted(joined.read("joined", state, weights=True)) == VIEWS[state]
 
 
-@pytest.mark.parametrize("since", [1])
+@pytest.mark.parametrize("since", [1, *(pytest.param(state, marks=pytest.mark.soak) for state in (0, 3))])
 def test_changes_are_those_of_the_view(joined: Warehouse, since: int) -> None:
     for until in range(since, 5):
         frame = joined.changes("joined", since, until)

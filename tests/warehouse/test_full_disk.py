@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,15 @@ def count_steps(disk: FullDisk, do: Callable[[], Any]) -> int:
 
 
 # For a moment; so full that nothing can be deleted either; and, at fewer steps, something between the two.
-@pytest.mark.parametrize(("times", "deleting_fails", "every"), [(1, False, 2), (10**9, True, 5), (10**9, False, 5)])
+@pytest.mark.parametrize(
+    ("times", "deleting_fails", "every"),
+    [
+        (1, False, 2),
+        (10**9, True, 5),
+        (10**9, False, 5),
+        *(pytest.param(*given, 1, marks=pytest.mark.soak) for given in product((1, 10**9), (False, True))),
+    ],
+)
 def test_a_commit_that_finds_the_disk_full_at_any_step_changes_nothing_and_can_be_repeated(
     prepared: Path, monkeypatch: pytest.MonkeyPatch, times: int, deleting_fails: bool, every: int
 ) -> None:
