@@ -238,11 +238,41 @@ def test_files_that_are_no_text() -> None:
             f"{BIG};\nCREATE MATERIALIZED VIEW a AS\nSELECT amount FROM big",
             "views/a.sql:3: no table in FROM has a column",
         ),
+        (
+            "CREATE MATERIALIZED VIEW a AS SELECT o.nam FROM shop.orders o",
+            "views/a.sql:1: o has no column nam (column 40)",
+        ),
+        (
+            "CREATE MATERIALIZED VIEW a AS SELECT o.id FROM shop.orders o JOIN shop.people p ON o.id = p.name",
+            "views/a.sql:1: o.id is a number and p.name a text (column 86)",
+        ),
+        (
+            "CREATE MATERIALIZED VIEW a TBLPROPERTIES ('storage' = 'viewcash') AS SELECT id FROM shop.orders",
+            "views/a.sql:1: the property storage of a is 'viewcash'",
+        ),
+        (
+            "CREATE MATERIALIZED VIEW a TBLPROPERTIES ('algorithm' = 'swep') AS SELECT id FROM shop.orders",
+            "views/a.sql:1: there is no algorithm 'swep'",
+        ),
+        (
+            "CREATE MATERIALIZED VIEW a TBLPROPERTIES ('storage' = 'remote') AS\n"
+            "SELECT o.id FROM shop.orders o LEFT JOIN shop.people p ON o.cust = p.id",
+            "views/a.sql:1: a is an outer join, and only what is stored for it can maintain it",
+        ),
+        (
+            f"{BIG};\nCREATE MATERIALIZED VIEW a AS SELECT b.id FROM big b JOIN shop.orders o ON b.id = o.id",
+            "views/a.sql:2: a reads views and tables of sources at once",
+        ),
+        (
+            "CREATE MATERIALIZED VIEW a TBLPROPERTIES ('algorithm' = 'sweep') AS SELECT COUNT(*) AS n FROM shop.orders",
+            "views/a.sql:1: the property algorithm does not apply to a, which is a summary",
+        ),
     ],
 )
-def test_tables_and_columns_are_checked_by_plan(sql: str, said: str) -> None:
+def test_what_cannot_be_created_is_refused_by_plan(sql: str, said: str) -> None:
     make_shop(Path("shop.db"))
-    project = Project.load(write_files(Path.cwd(), {"viewkeeper.yml": SHOP, "views/a.sql": sql}))
+    yaml = f"{SHOP}defaults: {{retention: 3 days}}\n"
+    project = Project.load(write_files(Path.cwd(), {"viewkeeper.yml": yaml, "views/a.sql": sql}))
     with pytest.raises(ViewkeeperError) as caught:
         project.plan()
     assert caught.value.detail.startswith(said)

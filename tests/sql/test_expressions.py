@@ -71,7 +71,7 @@ def test_the_tree_comes_back_from_the_text() -> None:
         ("a.x <=> b.x", {"x": "BIGINT"}, None),
         ("NOT a.x = b.x", {"x": "BIGINT"}, None),
         ("a.x + 0 = b.x", {"x": "BIGINT"}, None),
-        ("a.x = b.y", {"x": "BIGINT", "y": "STRING"}, None),
+        ("a.x = b.y", {"x": "DATE", "y": "STRING"}, None),
         ("a.x = b.y", {"x": "BIGINT", "y": "DOUBLE"}, None),
         ("a.x = b.x", {"x": "DOUBLE"}, None),
         ("a.x = b.x", {"x": "CHAR(3)"}, None),

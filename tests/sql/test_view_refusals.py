@@ -134,6 +134,7 @@ NOT_A_VIEW = [
     ("SELECT orders.id FROM shop.orders, pg.public.orders WHERE shop.orders.id = pg.public.orders.id", "orders"),
     ("SELECT o.id FROM shop.orders o, shop.orders o", "called o"),
     ("SELECT id FROM shop.orders WHERE cust", "BIGINT"),
+    ("SELECT o.id FROM shop.orders o JOIN crm.people p ON (p.name) = o.id", "o.id is a number and p.name a text"),
     ("SELECT id FROM shop.orders WHERE cust AND id = 1", "BIGINT"),
 ]
 

@@ -26,7 +26,7 @@ from viewkeeper.algorithms.strobe import strobe
 from viewkeeper.algorithms.sweep import sweep
 from viewkeeper.algorithms.t_strobe import t_strobe
 from viewkeeper.algorithms.update_queue import MakeZSet, UpdateQueue
-from viewkeeper.errors import AlgorithmRefused, UsageError
+from viewkeeper.errors import AlgorithmRefused, UsageError, did_you_mean
 from viewkeeper.levels import Level
 from viewkeeper.sql.view import View
 
@@ -207,7 +207,8 @@ def algorithm(name: str) -> Algorithm:
     try:
         return ALGORITHMS[name]
     except KeyError:
-        raise UsageError(f"there is no algorithm {name!r}", f"choose one of {', '.join(ALGORITHMS)}") from None
+        hint = f"{did_you_mean(name, ALGORITHMS)}choose one of {', '.join(ALGORITHMS)}"
+        raise UsageError(f"there is no algorithm {name!r}", hint) from None
 
 
 def prepare(

@@ -24,6 +24,7 @@ from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
+from viewkeeper.warehouse.altering.refused import refuse_in_itself
 from viewkeeper.warehouse.declared import check_declared
 from viewkeeper.warehouse.summaries.cubes import checked_cube
 from viewkeeper.warehouse.view_properties import VIEWS
@@ -69,13 +70,24 @@ def check_views(views: tuple[ProjectView, ...], relations: Mapping[str, Relation
     for view in views:
         try:
             parsed = parse_definition(view.sql, known)
+            refuse_in_itself(parsed)
         except ViewkeeperError as error:
-            raise placed(error, view.place) from error
+            raise placed(_as_written(view, known) or error, view.place) from error
         if isinstance(parsed, View | OuterJoinView):
             key = key_of_view(parsed) if isinstance(parsed, View) else None
             types = tuple(column.expression.type for column in parsed.output)
             known[view.name] = Relation(view.name, VIEWS, parsed.columns, types, tuple(key) if key else None)
     return known
+
+
+def _as_written(view: ProjectView, relations: Mapping[str, Relation]) -> ViewkeeperError | None:
+    """The error of a view without the defaults of its project, which would move what stands behind them in its line;
+    None if it has none."""
+    try:
+        refuse_in_itself(parse_definition(view.written, relations))
+    except ViewkeeperError as error:
+        return error
+    return None
 
 
 def check_cubes(

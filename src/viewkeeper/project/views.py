@@ -50,10 +50,11 @@ class Read:
 
 @dataclass(frozen=True)
 class ProjectView:
-    """A view of a project. `sql` is its whole statement, with the project's defaults in it."""
+    """A view of a project. `sql` is its whole statement, with the project's defaults in it, `written` without them."""
 
     name: str
     sql: str
+    written: str
     kind: Kind
     place: Place
     reads: tuple[Read, ...]
@@ -85,7 +86,7 @@ def read_view(text: ViewText, defaults: Defaults) -> ProjectView:
     if kind is Kind.JOINS and any(read.source is None for read in reads):
         kind = Kind.OVER_VIEWS
     missing = defaults.missing(kind, dict(definition.properties))
-    return ProjectView(definition.name, with_properties(create.sql, missing), kind, text.place, reads)
+    return ProjectView(definition.name, with_properties(create.sql, missing), create.sql, kind, text.place, reads)
 
 
 def _read(table: exp.Table, place: Place) -> Read:

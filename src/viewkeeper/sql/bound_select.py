@@ -17,7 +17,7 @@ from viewkeeper.errors import DefinitionError, SyntaxProblem
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.names import check_columns, refuse_reserved, spelling
 from viewkeeper.sql.syntax import ViewDialect, position, spark_sql
-from viewkeeper.sql.type_families import parse_type
+from viewkeeper.sql.type_families import Family, parse_type, sql_type
 from viewkeeper.sql.using import columns_of_using, own_name, resolve_using
 from viewkeeper.sql.view import Operand
 
@@ -125,7 +125,25 @@ def _qualified(select: exp.Select, operands: tuple[Operand, ...]) -> exp.Select:
 
 def _conditions(clause: exp.Expr | None) -> tuple[Expression, ...]:
     """The conjuncts of ON or WHERE, each once."""
-    return tuple(dict.fromkeys(as_condition(node) for node in _conjuncts(clause))) if clause is not None else ()
+    nodes = _conjuncts(clause) if clause is not None else []
+    for node in nodes:
+        _refuse_text_as_number(node)
+    return tuple(dict.fromkeys(map(as_condition, nodes)))
+
+
+def _refuse_text_as_number(node: exp.Expr) -> None:
+    """A number and a text are compared as numbers: the first text that is none would stop the view."""
+    sides = [side.unnest() for side in (node.left, node.right)] if isinstance(node, exp.EQ) else []
+    if not sides or not all(isinstance(side, exp.Column) for side in sides):
+        return
+    types = [sql_type(side.type) for side in sides]
+    if any(one.numeric for one in types) and any(one.family is Family.STRING for one in types):
+        names = [f"{side.table}.{side.name}" for side in sides if isinstance(side, exp.Column)]
+        number, text = names if types[0].numeric else reversed(names)
+        raise DefinitionError(
+            f"{number} is a number and {text} a text{position(node)}",
+            f"compare them as texts: CAST({number} AS STRING) = {text}; or compare other columns",
+        )
 
 
 def _conjuncts(node: exp.Expr) -> list[exp.Expr]:

@@ -121,18 +121,7 @@ class KeptViews:
         return [name for name in sources if self.sources.definition(name).global_transactions]
 
     def _over_views(self, view: View) -> Maintenance:
-        if len(view.sources) > 1:
-            tables = [name for name, relation in view.relations.items() if relation.source != VIEWS]
-            raise UnsupportedClause(
-                f"{view.name} reads views and tables of sources at once",
-                f"make a view of {', '.join(tables)} first, and join the views",
-            )
-        for name in ("consistency", "algorithm", "group", "nested_depth"):
-            if name in dict(view.properties):
-                raise UnsupportedClause(
-                    f"{view.name} follows the views that it reads, so the property {name} does not apply to it",
-                    "leave it out, or set it at those",
-                )
+        refuse_over_views(view)
         for name in view.relations:
             properties = self.catalog[name].properties
             if SQL not in properties and SELF_MAINTAINED not in properties:
@@ -201,3 +190,19 @@ class KeptViews:
             number += 1
             free = f"{name} {number}"
         return free
+
+
+def refuse_over_views(view: View) -> None:
+    """UnsupportedClause for a view over views that cannot be one, whichever these are."""
+    if len(view.sources) > 1:
+        tables = [name for name, relation in view.relations.items() if relation.source != VIEWS]
+        raise UnsupportedClause(
+            f"{view.name} reads views and tables of sources at once",
+            f"make a view of {', '.join(tables)} first, and join the views",
+        )
+    for name in ("consistency", "algorithm", "group", "nested_depth"):
+        if name in dict(view.properties):
+            raise UnsupportedClause(
+                f"{view.name} follows the views that it reads, so the property {name} does not apply to it",
+                "leave it out, or set it at those",
+            )

@@ -1,13 +1,16 @@
 """Definitions that creating the view would refuse, as far as that is known before anything is read."""
 
+from viewkeeper.algorithms.registry import Transactions
+from viewkeeper.mediator.choice import choose
+from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
 from viewkeeper.summary.defined import defined
 from viewkeeper.warehouse.altering.canonical import Parsed
 from viewkeeper.warehouse.catalog import Catalog
-from viewkeeper.warehouse.kept_views import KeptViews
-from viewkeeper.warehouse.self_maintained.automatic import REMOTE
-from viewkeeper.warehouse.self_maintained.choosing import is_automatic, storage_for
+from viewkeeper.warehouse.kept_views import KeptViews, refuse_over_views
+from viewkeeper.warehouse.self_maintained.automatic import REMOTE, Decision
+from viewkeeper.warehouse.self_maintained.choosing import is_automatic, refuse_storage, storage_for
 from viewkeeper.warehouse.self_maintained.creating import supposed
 from viewkeeper.warehouse.summaries.lattice import lattice_name
 from viewkeeper.warehouse.summaries.overview import Overview
@@ -30,12 +33,30 @@ def refuse_new(overview: Overview, staying: Catalog, new: Parsed) -> None:
         KeptViews(lambda: staying, overview.sources).how(new)
 
 
-def _refuse_summary(overview: Overview, staying: Catalog, new: SummaryView | Family) -> None:
+def refuse_in_itself(new: Parsed) -> None:
+    """The error that creating a view would end with in any warehouse, whatever its sources are."""
+    if isinstance(new, SummaryView | Family):
+        _fact_of(new)
+        return
+    storage = refuse_storage(new)
+    if isinstance(new, View) and VIEWS in new.sources:
+        refuse_over_views(new)
+    elif isinstance(new, View) and storage == REMOTE:
+        choose(new, Transactions.LOCAL)
+    elif storage is not None:
+        supposed(new, Decision(storage, ()))
+
+
+def _fact_of(new: SummaryView | Family) -> Relation:
+    """The fact of a summary; the error of one that cannot be."""
     refuse_summary(new)
-    properties = dict(new.properties)
     views = [member.view for member in new.members] if isinstance(new, Family) else [new]
-    made = [defined(view, recompute=properties.get("minmax") == "recompute") for view in views]
-    fact = made[0].star.fact
+    made = [defined(view, recompute=dict(new.properties).get("minmax") == "recompute") for view in views]
+    return made[0].star.fact
+
+
+def _refuse_summary(overview: Overview, staying: Catalog, new: SummaryView | Family) -> None:
+    fact, properties = _fact_of(new), dict(new.properties)
     name = lattice_name(fact.name, properties)
     lattice = overview.lattices.get(name)
     if lattice is not None and not set(lattice.visible) & set(staying):
