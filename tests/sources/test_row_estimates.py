@@ -4,16 +4,28 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from mariadb_server import MariaDb
 from postgres_server import PostgresServer
 from postgres_tables import a_database
 
 from viewkeeper.sources.base import Request
 from viewkeeper.sources.mysql.source import MySqlSource
+from viewkeeper.sources.sqlite import source as sqlite_source
 from viewkeeper.sources.sqlite.source import SqliteSource
 
 
-def test_sqlite_goes_by_the_first_and_the_last_row(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("small", "expected"),
+    [
+        (0, {"orders": 10, "words": 2, "none": 0, "pairs": None}),
+        (1 << 20, {"orders": 3, "words": 2, "none": 0, "pairs": 1}),
+    ],
+)
+def test_sqlite_goes_by_the_first_and_the_last_row_of_a_large_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int, expected: dict[str, int | None]
+) -> None:
+    monkeypatch.setattr(sqlite_source, "SMALL", small)
     with closing(sqlite3.connect(tmp_path / "shop.db")) as connection:
         connection.executescript(
             "CREATE TABLE orders (id INTEGER PRIMARY KEY); INSERT INTO orders VALUES (11), (12), (20);"
@@ -24,7 +36,7 @@ def test_sqlite_goes_by_the_first_and_the_last_row(tmp_path: Path) -> None:
         )
     with closing(SqliteSource(Request("shop", f"sqlite:///{tmp_path / 'shop.db'}", "w1"))) as source:
         told = {name: source.estimated_rows(f"shop.{name}") for name in ("orders", "words", "none", "pairs")}
-    assert told == {"orders": 10, "words": 2, "none": 0, "pairs": None}
+    assert told == expected
 
 
 def test_postgres_knows_after_the_first_analyze(postgres_server: PostgresServer) -> None:

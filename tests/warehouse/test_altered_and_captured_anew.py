@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 import pytest
-from mariadb_server import USER, MariaDb
+from mariadb_server import PASSWORD, USER, MariaDb
 from postgres_server import PostgresServer
 
 from viewkeeper.warehouse.warehouse import Warehouse
@@ -122,3 +123,60 @@ def test_summaries_of_a_table_with_other_columns_are_made_anew(
         assert warehouse.status().halted == {}
         assert sorted((row["a"], row["n"]) for row in warehouse.arrow("sums").to_pylist()) == [(10, 2), (20, 1)]
         assert warehouse.arrow("up_total").to_pylist() == [{"n": 3}]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("named", [True, False], ids=["named tables", "all tables"])
+@pytest.mark.parametrize("gone", ["DROP TABLE u", "ALTER TABLE u RENAME TO other"], ids=["dropped", "renamed"])
+def test_new_tables_are_nobodys_business_and_one_that_is_gone_halts_its_views_alone(
+    kind: str,
+    named: bool,
+    gone: str,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OF_S", PASSWORD)
+    with KINDS[kind](request, tmp_path) as (url, run):
+        url = url.replace(quote(PASSWORD, safe=""), "${OF_S}")
+        for table in ("t", "u"):
+            run(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, a INTEGER)")
+        with Warehouse.open(tmp_path / "lake") as warehouse:
+            warehouse.add_source("s", url, tables=["t", "u"] if named else None, install=True)
+            for view, table in (("one", "t"), ("other", "u")):
+                warehouse.create_view(
+                    f"CREATE MATERIALIZED VIEW {view} TBLPROPERTIES('group' = '{view}') AS SELECT id, a FROM s.{table}"
+                )
+        run("CREATE TABLE fresh (id INTEGER PRIMARY KEY, a INTEGER)")
+        run("INSERT INTO fresh VALUES (1, 1)")
+        run("INSERT INTO t VALUES (1, 10)")
+        with Warehouse.open(tmp_path / "lake") as warehouse:
+            warehouse.catch_up()
+            assert warehouse.status().halted == {}
+            assert shown(warehouse, "one") == [(1, 10)]
+        run(gone)
+        run("INSERT INTO t VALUES (2, 20)")
+        with Warehouse.open(tmp_path / "lake") as warehouse:
+            warehouse.catch_up()
+            assert set(warehouse.status().halted) == {"other"}
+            assert shown(warehouse, "one") == [(1, 10), (2, 20)]
+
+
+def test_views_over_a_database_that_another_has_replaced_are_halted_and_reloaded(tmp_path: Path) -> None:
+    url, table = f"sqlite:///{tmp_path / 's.db'}", "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER)"
+    with closing(sqlite3.connect(tmp_path / "s.db")) as database:
+        database.executescript(f"{table}; INSERT INTO t VALUES (1, 10)")
+    with Warehouse.open(tmp_path / "lake") as warehouse:
+        warehouse.add_source("s", url, install=True)
+        warehouse.create_view("CREATE MATERIALIZED VIEW v AS SELECT id, a FROM s.t")
+    for file in tmp_path.glob("s.db*"):
+        file.unlink()
+    with closing(sqlite3.connect(tmp_path / "s.db")) as database:
+        database.executescript(f"{table}; INSERT INTO t VALUES (7, 70)")
+    with Warehouse.open(tmp_path / "lake") as warehouse:
+        warehouse.catch_up()
+        assert "another database is in its place" in warehouse.status().halted["v"]
+        warehouse.reload("v")
+        warehouse.catch_up()
+        assert warehouse.status().halted == {}
+        assert shown(warehouse, "v") == [(7, 70)]

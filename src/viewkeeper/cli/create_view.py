@@ -66,7 +66,7 @@ def create_view(sql: str | None, path: str, file: str | None, replace: bool, as_
         what = {} if plain else changed
         click.echo(json.dumps({"view": name, **told, "rows": rows, **members, **storage, **what}))
         return
-    from viewkeeper.cli.tables import counted
+    from viewkeeper.cli.tables import counted, row_count
 
     if done.kind == "keep":
         click.echo(f"kept {name}: {'; '.join(done.reasons) or 'the definition means what it meant'}")
@@ -78,8 +78,9 @@ def create_view(sql: str | None, path: str, file: str | None, replace: bool, as_
     for one, count in lost.items():
         click.echo(f"{counted(count, 'earlier state')} of {one} can no longer be read")
     tables = f", {counted(len(made), 'table')} ({', '.join(view.view for view in made)})" if first.family else ""
+    shown = row_count(rows, selects=any(view.selects for view in made))
     click.echo(
-        f"{_DONE[done.kind]} {name}{tables} with {counted(rows, 'row')}, in group {first.group}: "
+        f"{_DONE[done.kind]} {name}{tables} with {shown}, in group {first.group}: "
         f"{first.algorithm}, {first.consistency} consistency"
     )
     if chosen is not None:

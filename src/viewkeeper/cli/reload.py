@@ -24,7 +24,7 @@ def reload(views: tuple[str, ...], path: str, as_json: bool) -> None:
     Example:
       viewkeeper reload big -w lake
     """
-    from viewkeeper.cli.tables import counted
+    from viewkeeper.cli.tables import row_count
 
     with open_to_maintain(path, quiet=as_json) as warehouse:
         halted = list(warehouse.status().halted)
@@ -38,4 +38,4 @@ def reload(views: tuple[str, ...], path: str, as_json: bool) -> None:
         click.echo(json.dumps({"reloaded": told}))
         return
     for view in made:
-        click.echo(f"reloaded {view.view}: {counted(view.rows, 'row')} in state {view.state}")
+        click.echo(f"reloaded {view.view}: {row_count(view.rows, selects=view.selects)} in state {view.state}")

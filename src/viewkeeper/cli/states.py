@@ -30,6 +30,7 @@ def states(view: str, path: str, last: int | None, as_json: bool) -> None:
 
     with open_to_read(path, quiet=as_json) as warehouse:
         found = warehouse.states(view)
+        selects = any(one.selects for one in warehouse.status().views if view in (one.view, one.family))
     if last is not None:
         found = found[-last:]
     if as_json:
@@ -38,4 +39,4 @@ def states(view: str, path: str, last: int | None, as_json: bool) -> None:
     rows = [
         (str(one.state), str(one.rows), str(one.commit), moment(one.time), vector(dict(one.vector))) for one in found
     ]
-    show_table(("state", "rows", "commit", "time", "vector"), rows, right=(0, 1, 2))
+    show_table(("state", "stored rows" if selects else "rows", "commit", "time", "vector"), rows, right=(0, 1, 2))

@@ -76,7 +76,7 @@ def _who(running: "Running") -> str:
 
 
 def _show_views(views: "tuple[ViewStatus, ...]") -> None:
-    from viewkeeper.cli.tables import counted, show_table, size, vector
+    from viewkeeper.cli.tables import counted, row_cell, show_table, size, vector
 
     rows = [
         (
@@ -84,7 +84,7 @@ def _show_views(views: "tuple[ViewStatus, ...]") -> None:
             view.group,
             view.layout,
             str(view.state),
-            str(view.rows),
+            row_cell(view.rows, selects=view.selects),
             str(view.files),
             size(view.bytes),
             f"{counted(view.pending_rows, 'row')}, {counted(view.pending_files, 'file')}"
@@ -100,7 +100,7 @@ def _show_views(views: "tuple[ViewStatus, ...]") -> None:
 
 def _show_families(views: "tuple[ViewStatus, ...]") -> None:
     """What several tables are when they are read as one."""
-    from viewkeeper.cli.tables import show_table, size
+    from viewkeeper.cli.tables import row_cell, show_table, size
 
     families: dict[str, list[ViewStatus]] = {}
     for view in views:
@@ -114,7 +114,7 @@ def _show_families(views: "tuple[ViewStatus, ...]") -> None:
                 members[0].group,
                 str(len(members)),
                 str(members[0].state),
-                str(sum(member.rows for member in members)),
+                row_cell(sum(member.rows for member in members), selects=any(member.selects for member in members)),
                 size(sum(member.bytes for member in members)),
             )
             for family, members in sorted(families.items())

@@ -116,6 +116,16 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
+def row_count(rows: int, *, selects: bool) -> str:
+    """`3 rows`, or `up to 3 rows` of a view that shows only some of what is stored for it."""
+    return f"{'up to ' if selects else ''}{counted(rows, 'row')}"
+
+
+def row_cell(rows: int, *, selects: bool) -> str:
+    """The same in a table."""
+    return f"{'<= ' if selects else ''}{rows:,}"
+
+
 def vector(positions: "dict[str, str]") -> str:
     """Positions without the zeros that only make them sort."""
     return ", ".join(f"{source} {place.lstrip('0') or '0'}" for source, place in sorted(positions.items())) or "-"

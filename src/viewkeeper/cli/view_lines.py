@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from viewkeeper.cli.loading import duration
+from viewkeeper.cli.tables import row_cell
 from viewkeeper.clock import now
 
 if TYPE_CHECKING:
@@ -35,13 +36,14 @@ def _cells(
     *,
     halted: bool,
 ) -> tuple[str, ...]:
+    rows = row_cell(view.rows, selects=view.selects)
     stopped = "halted" if halted or group is None else "stopped" if group.failure else None
     if stopped is not None or group is None:
-        return view.name, str(view.state), f"{view.rows:,}", stopped or "-", "-", "-", _age(view)
+        return view.name, str(view.state), rows, stopped or "-", "-", "-", _age(view)
     return (
         view.name,
         str(view.state),
-        f"{view.rows:,}",
+        rows,
         _lag(group, sources),
         "-" if rate is None else f"{rate:.1f}",
         f"{group.queries / group.transactions:.2f}" if group.transactions else "-",

@@ -69,6 +69,8 @@ class ViewReport:
     """changes that were noted for its next refresh"""
     deferred: bool = False
     """whether it is refreshed when somebody asks, or by the clock"""
+    selects: bool = False
+    """whether readers see only some of `rows`"""
 
 
 @dataclass(frozen=True)

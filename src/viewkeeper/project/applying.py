@@ -147,8 +147,10 @@ class _Application:
         return None
 
     def _told(self, step: Step, name: str) -> str:
-        rows = sum(one.rows for one in self._warehouse.status().views if name in (one.view, one.family))
-        return f"{_DONE[step.action]}, {rows} row{'' if rows == 1 else 's'}" + (f"; {step.loss}" if step.loss else "")
+        made = [one for one in self._warehouse.status().views if name in (one.view, one.family)]
+        rows, most = sum(one.rows for one in made), "up to " if any(one.selects for one in made) else ""
+        told = f"{_DONE[step.action]}, {most}{rows} row{'' if rows == 1 else 's'}"
+        return told + (f"; {step.loss}" if step.loss else "")
 
     def _drop(self, names: Iterable[str]) -> None:
         """Drop views, those that read others before them."""

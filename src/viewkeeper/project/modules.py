@@ -17,12 +17,11 @@ from pathlib import Path
 from viewkeeper.errors import ProjectError, ViewkeeperError
 from viewkeeper.project.decorators import DecoratedView, forget_module, views_of_module
 from viewkeeper.project.defaults import create_statement
-from viewkeeper.project.places import Place, placed, problem
+from viewkeeper.project.places import Place, placed, problem, shown_path
 from viewkeeper.project.views import ViewText
 from viewkeeper.project.yaml_values import Text
 
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
-_HINT = "the traceback of 'python -X dev FILE' says more"
 
 
 def module_views(module: Text, folder: Path) -> list[ViewText]:
@@ -115,10 +114,12 @@ def _explained(place: Place) -> Iterator[None]:
         raise
     except SyntaxError as error:
         at = Place(Path(error.filename), error.lineno or 1) if error.filename else place
-        raise problem(at, f"is not Python: {error.msg}", _HINT) from error
+        raise problem(at, f"is not Python: {error.msg}", "mend that line") from error
     except Exception as error:
         detail = error.detail if isinstance(error, ViewkeeperError) else _said(error)
-        raise problem(_raised_at(error, place), f"the module cannot be run: {detail}", _HINT) from error
+        at = _raised_at(error, place)
+        more = f"; python -X dev {shown_path(at.file)} shows the traceback" if at.file is not None else ""
+        raise problem(at, f"the module cannot be run: {detail}", f"mend that line{more}") from error
 
 
 def _said(error: Exception) -> str:

@@ -96,6 +96,9 @@ class Request:
     identity: str
     tables: tuple[str, ...] | None = None
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    registered: bool = False
+    """whether the tables are those that were there when the source was added. One that is gone is then left out, and
+    whoever reads it is told; without that, it is a mistake of the user to name it."""
 
 
 class Source(ABC):

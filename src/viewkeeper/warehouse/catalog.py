@@ -99,6 +99,16 @@ class Definition:
         return None if told is None else Computed(told["rows"], tuple((t, tuple(ids)) for t, ids in told["copies"]))
 
     @property
+    def counted(self) -> str:
+        """The table whose rows are counted as those of the view: its own, or that of the joined rows or pointers."""
+        return self.name if self.computed is None else self.computed.rows
+
+    @property
+    def selects(self) -> bool:
+        """Whether readers see only some of these rows: of an outer join, or behind HAVING."""
+        return self.having is not None
+
+    @property
     def sorted_by(self) -> tuple[str, ...]:
         """Columns by which it is looked up: its base is stored in their order, so that a lookup reads little of it."""
         return tuple(self.properties.get(SORTED_BY, ()))

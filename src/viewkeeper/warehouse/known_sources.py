@@ -220,8 +220,12 @@ class KnownSources:
         return self._open[name]
 
     def _opened_as(self, definition: SourceDefinition) -> Source:
+        """With the tables that were registered: others that have come since are nobody's business yet."""
         name, url = definition.name, self._urls.get(definition.name, definition.url)
-        request = Request(name, resolved(name, url, os.environ), self._identity, definition.tables, definition.keys)
+        tables = tuple(relation.removeprefix(f"{name}.") for relation in definition.relations)
+        request = Request(
+            name, resolved(name, url, os.environ), self._identity, tables, definition.keys, registered=True
+        )
         return self._opened(request, url)
 
     def _opened(self, request: Request, url: str) -> Source:

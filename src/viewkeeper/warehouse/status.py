@@ -47,6 +47,8 @@ class ViewStatus:
     """of a summary: continuous, manual, or how often"""
     waiting: int = 0
     """changes that were noted for its next refresh, and not propagated yet"""
+    selects: bool = False
+    """whether readers see only some of `rows`, which are those that are stored: how many is known by reading them"""
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,7 @@ def _status_of(
         view.family,
         view.properties.get(REFRESH, "continuous") if SUMMARY in view.properties and not view.hidden else None,
         waiting(view, record),
+        view.selects,
     )
 
 

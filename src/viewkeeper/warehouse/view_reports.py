@@ -36,8 +36,9 @@ def _report(view: Definition, record: Record) -> ViewReport:
         view.name,
         summary["facts"]["core"] if summary else view.group,
         group.last,
-        record.tables[view.name].rows,
+        record.tables[view.counted].rows,
         group.time,
         waiting(view, record),
         view.properties.get(REFRESH, "continuous") != "continuous" if summary else False,
+        view.selects,
     )

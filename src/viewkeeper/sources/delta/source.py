@@ -212,10 +212,11 @@ def _tables(request: Request, root: Path) -> dict[str, LakeTable]:
     else:
         raise SourceUnfit(f"there is no folder {root}", "correct the URL of the source")
     for name in request.tables or ():
-        if name not in found:
+        if name not in found and not request.registered:
             raise UnknownTable(f"{request.name} has no Delta table {name}", f"it has {', '.join(found) or 'none'}")
     # A commit is of one table, so a row of global_tx says nothing of the rows of another.
-    names = request.tables if request.tables is not None else [name for name in found if name != GLOBAL_TX]
+    names = [name for name in found if name != GLOBAL_TX] if request.tables is None else request.tables
+    names = [name for name in names if name in found]
     if not names:
         raise SourceUnfit(f"{root} holds no Delta table", f"name a folder with {LOG} in it, or the one above")
     return {name: found[name] for name in names}

@@ -106,6 +106,8 @@ def tables_of(request: Request, settings: Settings, registered: Mapping[str, Any
         if name and name not in places and (settings.root / name).is_dir():
             places[name] = Place(name, name, settings.format or "parquet")
     names = [name for name in places if name != GLOBAL_TX] if request.tables is None else list(request.tables)
+    if request.registered:
+        names = [name for name in names if name in places]
     for name in names:
         if name not in places:
             raise _unknown(name, request, places, found)

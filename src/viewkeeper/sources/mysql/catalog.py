@@ -89,6 +89,8 @@ class _Search:
         for name in request.keys:
             if name not in named:
                 raise UnknownTable(f"{request.name} has a key declared for {name}, which is not captured")
+        if request.registered:
+            named = [name for name in named if self._kind_of(*self._place(name))]
         if GLOBAL_TX in ordinary:
             named.append(GLOBAL_TX)
         return [self._captured(name) for name in named]
@@ -102,11 +104,22 @@ class _Search:
         )
         return [str(name) for (name,) in rows if not str(name).startswith(OWN_PREFIX)]
 
-    def _captured(self, name: str) -> Captured:
+    def _place(self, name: str) -> Place:
         database, _, table = name.rpartition(".")
         database = database or self._server.database
-        if self.any_case:
-            database, table = database.lower(), table.lower()
+        return (database.lower(), table.lower()) if self.any_case else (database, table)
+
+    def _kind_of(self, database: str, table: str) -> list[tuple[Any, ...]]:
+        """Type and engine of a table; nothing if it is not there, or cannot be seen."""
+        return run(
+            self._connection,
+            "SELECT table_type, engine FROM information_schema.tables WHERE table_schema = %s AND table_name = %s",
+            database,
+            table,
+        )
+
+    def _captured(self, name: str) -> Captured:
+        database, table = self._place(name)
         self._check(database, table, name)
         columns = tuple(
             column(_declared(name, row), self._charsets, self._mariadb)
@@ -122,12 +135,7 @@ class _Search:
         return Captured((database, table), relation, columns)
 
     def _check(self, database: str, table: str, name: str) -> None:
-        rows = run(
-            self._connection,
-            "SELECT table_type, engine FROM information_schema.tables WHERE table_schema = %s AND table_name = %s",
-            database,
-            table,
-        )
+        rows = self._kind_of(database, table)
         source = self._request.name
         if not rows:
             raise UnknownTable(

@@ -153,7 +153,8 @@ def registered(connection: Connection, request: Request) -> Tables:
             if where == schema and _refusal(row) is None and name != GLOBAL_TX
         }
     else:
-        chosen = {written: _place(request, written, schema, found) for written in request.tables}
+        places = {written: _place(request, written, schema, found) for written in request.tables}
+        chosen = {written: place for written, place in places.items() if place is not None}
     rows = {written: found[place] for written, place in chosen.items()}
     for written, row in rows.items():
         if (reason := _refusal(row)) is not None:
@@ -170,12 +171,14 @@ def registered(connection: Connection, request: Request) -> Tables:
     return Tables(captured, _mark(request, mark, columns) if mark else None)
 
 
-def _place(request: Request, written: str, schema: str, found: Mapping[tuple[str, str], Any]) -> tuple[str, str]:
-    """Schema and name of a table as a user wrote it: a bare name is in the default schema."""
+def _place(request: Request, written: str, schema: str, found: Mapping[tuple[str, str], Any]) -> tuple[str, str] | None:
+    """Schema and name of a table as a user wrote it: a bare name is in the default schema. None if it is gone."""
     before, _, behind = written.partition(".")
     for place in ((schema, written), (before, behind)):
         if place in found:
             return place
+    if request.registered:
+        return None
     near = sorted(f"{where}.{name}" for where, name in found if name.lower() == (behind or before).lower())
     raise UnknownTable(
         f"{request.name} has no table {written}" + (f" in its default schema, {schema}" if not behind else ""),

@@ -44,6 +44,8 @@ class Catalog:
         wanted = []
         for name in self._request.tables:
             if name.lower() not in spelled:
+                if self._request.registered:
+                    continue
                 raise UnknownTable(
                     f"{self._request.name} has no table {name}",
                     f"{did_you_mean(name, there)}it has: {', '.join(there) or 'no tables at all'}",

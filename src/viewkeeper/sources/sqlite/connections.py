@@ -71,8 +71,8 @@ class Database:
         except OSError as error:
             raise SourceUnfit(
                 f"the database of {self.source} cannot be opened: {self.path}: {error.strerror}",
-                "name a database file that is there and may be read: sqlite:///shop.db is in the current folder, "
-                "sqlite:////data/shop.db is not",
+                "put the file back, or name one that is there and may be read; sqlite:///shop.db is in the current "
+                "folder, or in that of viewkeeper.yml if it is named there, and sqlite:////data/shop.db in neither",
             ) from error
         return about.st_dev, about.st_ino
 

@@ -32,6 +32,8 @@ from viewkeeper.sources.sqlite.known_ends import KnownEnds
 from viewkeeper.sources.sqlite.log_stream import Logged, LogStream
 from viewkeeper.sources.sqlite.types import Misfit, StoredType, canonical
 
+SMALL = 64 << 20
+"""Bytes of a database whose rows are counted sooner than a guess at them is corrected."""
 REST = 0.1
 """Seconds after which a stream without changes looks whether a table was altered."""
 
@@ -171,6 +173,12 @@ class SqliteSource(Source):
 
     def transactions(self, after: Position | None, stop: threading.Event) -> Iterator[Batch]:
         with self._database.connection() as connection, reading_transaction(connection):
+            if after is not None and not self._check(connection).captured:
+                raise PositionLost(
+                    f"nothing captures the changes of {self._database.path} any more: another database is in its "
+                    "place, or what was installed in it was taken away",
+                    "reload the views over it, which installs capture again",
+                )
             self._fit(connection)
             last = self._start(connection, after)
         self.stream_starts(after)
@@ -342,13 +350,19 @@ class SqliteSource(Source):
             return self._installation.retained(connection)
 
     def estimated_rows(self, relation: str) -> int | None:
-        """By the first and the last rowid, which are found without a scan: as if no row in between had gone."""
+        """Counted, if the database is small. Else by the first and the last rowid, which are found without a scan: as
+        if no row in between had gone."""
         name = self._catalog.table_of.get(relation)
-        table = next((one for one in self._catalog.tables if one.name == name and one.rowid is not None), None)
-        if table is None or table.rowid is None:
+        table = next((one for one in self._catalog.tables if one.name == name), None)
+        if table is None:
             return None
         place = f"main.{quote(table.name)}"
         with self._database.connection() as connection:
+            pages, bytes = (connection.execute(f"PRAGMA {one}").fetchone()[0] for one in ("page_count", "page_size"))
+            if pages * bytes <= SMALL:
+                return int(connection.execute(f"SELECT COUNT(*) FROM {place}").fetchone()[0])
+            if table.rowid is None:
+                return None
             # One at a time: SQLite looks up a lone MIN or MAX, and scans the table for both.
             first, last = (
                 connection.execute(f"SELECT {function}({table.rowid}) FROM {place}").fetchone()[0]

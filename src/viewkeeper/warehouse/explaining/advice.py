@@ -19,7 +19,7 @@ from viewkeeper.warehouse.explaining.situations import (
     StoringJoin,
     SummarizedFacts,
 )
-from viewkeeper.warehouse.explaining.wording import counted, listed, room
+from viewkeeper.warehouse.explaining.wording import counted, in_sql, listed, room
 from viewkeeper.warehouse.self_maintained.automatic import BUSY, REMOTE
 
 ALMOST_ALL = 0.9
@@ -142,12 +142,13 @@ def _remembered_by_key(join: AskingJoin) -> Iterator[Advice]:
 def _index(join: AskingJoin) -> Iterator[Advice]:
     for one, by in _looked_up(join):
         if one.database and not one.is_key(by):
-            columns = ", ".join(by)
+            table = ".".join(in_sql(part, one.quote) for part in one.table.split("."))
+            index = in_sql(f"{one.table.rpartition('.')[2]}_by_{'_'.join(by)}", one.quote)
             yield Advice(
                 "index",
-                f"see to it that {one.source} has an index on {one.table} ({columns})",
+                f"see to it that {one.source} has an index on {one.table} ({', '.join(by)})",
                 "each question about it is then a lookup; without one all of the table is read",
-                f"CREATE INDEX {one.table}_by_{'_'.join(by)} ON {one.table} ({columns})",
+                f"CREATE INDEX {index} ON {table} ({', '.join(in_sql(name, one.quote) for name in by)})",
             )
 
 

@@ -37,6 +37,7 @@ def joined_relations(overview: Overview, view: View | OuterJoinView, facts: Join
             tuple(_own_names(by) for by in _ways(view, operand)),
             operand.relation.name not in numbered,
             one.transactions_per_hour,
+            "`" if one.kind in ("mysql", "mariadb") else '"',
         )
         for operand, one in zip(view.operands, facts.relations, strict=True)
     )

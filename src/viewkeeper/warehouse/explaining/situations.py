@@ -25,6 +25,8 @@ class JoinedRelation:
     """if it has none: whether nothing is stored that rests on that"""
     transactions_per_hour: float | None = None
     """of its source"""
+    quote: str = '"'
+    """what its source writes around names that are words of SQL"""
 
     @property
     def table(self) -> str:
