@@ -8,7 +8,7 @@ import pytest
 from viewkeeper.cli import watching
 from viewkeeper.cli.report_words import summary
 from viewkeeper.cli.watching import OF_ALL, Rates, report_as_json, trouble
-from viewkeeper.mediator.report import GroupReport, Report, SourceReport
+from viewkeeper.mediator.report import GroupReport, Report, SourceReport, ViewReport
 
 SHOP = SourceReport("shop", "00000000000000000012", 3, retained=2048, transactions=10)
 AWAY = replace(SHOP, trouble="connection\n\trefused", unreachable_for=12.4, attempts=4, retry_in=3.2)
@@ -54,6 +54,24 @@ def test_the_summary() -> None:
     assert summary(Report((replace(SHOP, transactions=2),), (begun,), {})) == (
         "2 transactions came, and no view shows them yet"
     )
+
+
+def test_states_that_only_summaries_see_are_not_counted() -> None:
+    feed = replace(GROUP, name="feed", views=("_vk_feed",), states=7, commits=3, queries=0)
+    join = ViewReport("v", "g", 10, 5, "")
+    summaries = [ViewReport(name, "feed", 3, 2, "", summary=True) for name in ("n", "m")]
+    assert summary(Report((SHOP,), (GROUP, feed), {}, (join, *summaries))) == (
+        "10 transactions became 10 states in 7 commits with 1.50 queries each, which 2 summaries followed"
+    )
+    assert summary(Report((SHOP,), (feed,), {}, (summaries[0],))) == (
+        "10 transactions became part of 1 summary in 3 commits with 0.00 queries each"
+    )
+    deferred = replace(summaries[0], deferred=True)
+    assert summary(Report((SHOP,), (feed,), {}, (deferred,))) == (
+        "10 transactions with 0.00 queries each for the next refresh of summaries"
+    )
+    of_a_view = replace(summaries[0], group="g")
+    assert summary(Report((SHOP,), (GROUP,), {}, (join, of_a_view))).startswith("10 transactions became 10 states in 4")
 
 
 def test_a_transaction_that_concerns_two_groups_is_one() -> None:

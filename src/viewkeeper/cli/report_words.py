@@ -11,23 +11,37 @@ if TYPE_CHECKING:
 def summary(report: "Report") -> str:
     """What was done, in a line.
 
-    A transaction of a source is one, whatever it concerns; each group of views that it concerns makes a state of it.
+    A transaction of a source is one, whatever it concerns; each group of views that it concerns makes a state of it. A
+    group that only passes changes on to summaries has states that nobody sees: these are not counted.
     """
     transactions = report.transactions
-    states, commits, queries = (
-        sum(getattr(group, name) for group in report.groups) for name in ("states", "commits", "queries")
-    )
     if not transactions:
         return "no new transactions"
     came = counted(transactions, "transaction")
-    if not states:
-        return f"{came} came, and no view shows {_them(transactions)} yet"
-    made = f"{counted(states, 'state')} in {counted(commits, 'commit')}"
+    following = sum(view.summary and not view.deferred for view in report.views)
+    passing = {view.group for view in report.views if view.summary}
+    passing -= {view.group for view in report.views if not view.summary}
+    shown = [group for group in report.groups if group.name not in passing]
+    commits, queries = (sum(getattr(group, name) for group in report.groups) for name in ("commits", "queries"))
+    states = sum(group.states for group in shown)
+    in_commits = f"in {counted(commits, 'commit')}"
     asked = f"with {queries / transactions:.2f} queries each" if transactions > 1 else f"with {_queries(queries)}"
-    taken = sum(1 for group in report.groups if group.transactions)
+    if not states and not commits:
+        return f"{came} came, and no view shows {_them(transactions)} yet"
+    followed = f", which {_summaries(following)} followed" if following else ""
+    if not states and not following:
+        return f"{came} {asked} for the next refresh of summaries"
+    if not states:
+        return f"{came} became part of {_summaries(following)} {in_commits} {asked}"
+    taken = sum(1 for group in shown if group.transactions)
     if taken < 2:
-        return f"{came} became {made} {asked}"
-    return f"{came} {asked}; {taken} groups of views made of {_them(transactions)} {made}"
+        return f"{came} became {counted(states, 'state')} {in_commits} {asked}{followed}"
+    made = f"{taken} groups of views made of {_them(transactions)} {counted(states, 'state')}"
+    return f"{came} {asked}; {made} {in_commits}{followed}"
+
+
+def _summaries(number: int) -> str:
+    return "1 summary" if number == 1 else f"{number} summaries"
 
 
 def _queries(number: int) -> str:

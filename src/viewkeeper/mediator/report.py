@@ -71,6 +71,7 @@ class ViewReport:
     """whether it is refreshed when somebody asks, or by the clock"""
     selects: bool = False
     """whether readers see only some of `rows`"""
+    summary: bool = False
 
 
 @dataclass(frozen=True)

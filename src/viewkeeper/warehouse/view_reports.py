@@ -41,4 +41,5 @@ def _report(view: Definition, record: Record) -> ViewReport:
         waiting(view, record),
         view.properties.get(REFRESH, "continuous") != "continuous" if summary else False,
         view.selects,
+        summary is not None,
     )
