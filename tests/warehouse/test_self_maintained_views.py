@@ -15,6 +15,7 @@ from viewkeeper.mediator.report import Report
 from viewkeeper.storage.self_maintained import STORAGES
 from viewkeeper.warehouse import collected
 from viewkeeper.warehouse.self_maintained import first_structures
+from viewkeeper.warehouse.self_maintained.in_spark import InSpark
 from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews
 
 if TYPE_CHECKING:
@@ -133,6 +134,31 @@ def test_very_large_relations_are_joined_in_spark(
         large.create(storage="matview")
     monkeypatch.setattr(first_structures, limit, enough)
     large.create(storage="matview")
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_what_only_spark_shows_is_left_to_those_who_read(
+    shop: Shop, storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.create(select=JOIN.replace("p.name", "soundex(p.name) AS sound"), storage=storage)
+    refreshes: list[str] = []
+    in_spark = InSpark.refresh
+
+    def noted(refresh: InSpark, *given: Any) -> Any:
+        refreshes.append(storage)
+        return in_spark(refresh, *given)
+
+    monkeypatch.setattr(InSpark, "refresh", noted)
+    shop.does("INSERT INTO orders VALUES (14, 3, 8)")
+    shop.warehouse.catch_up()
+    assert refreshes == []
+    assert shop.rows()[14, 8, "C000"] == 1
+    # A summary follows what the view shows.
+    shop.create("n", "SELECT sound, COUNT(*) AS n FROM v GROUP BY sound")
+    shop.does("INSERT INTO orders VALUES (15, 3, 9)")
+    shop.warehouse.catch_up()
+    assert refreshes == [storage]
+    assert shop.rows("n")["C000", 2] == 1
 
 
 def test_an_audit_finds_a_structure_that_is_wrong_and_a_reload_mends_it(shop: Shop) -> None:

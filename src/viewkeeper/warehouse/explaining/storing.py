@@ -44,7 +44,7 @@ def storing_join(
         decide(facts),
         facts.fan_out is not None,
         sum(one.bytes or 0 for one in stored.structures) if created else None,
-        only_spark(view),
+        only_spark(view) if stored.engines.always_spark else None,
         halted,
     )
     costs = tuple(_cost(change, facts, sizes, stored, situation) for change in stored.changes)

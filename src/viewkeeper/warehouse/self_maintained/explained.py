@@ -100,7 +100,7 @@ def _self_maintained(overview: Overview, kept: KeptView) -> SelfMaintained:
         tuple(ChangeCost(words.leaf(leaf), (), tuple(lookups(kept, n))) for n, leaf in enumerate(leaves)),
         tuple(RowIdentity(words.leaf(leaf), leaf.ids, leaf.numbered) for leaf in leaves),
         Reading(kept.table_of(kept.storage.read_from), copies, KEPT_FROM if copies else None),
-        RefreshEngines(FEW, MOST_CHANGES, MOST_SCANNED, not evaluable(kept)),
+        RefreshEngines(FEW, MOST_CHANGES, MOST_SCANNED, not evaluable(kept, shown=False)),
     )
 
 

@@ -57,7 +57,7 @@ def _nothing(columns: Columns, kept: KeptView) -> ArrowZSet:
 
 def _in_arrow(kept: KeptView, contents: Mapping[str, AdaptiveZSet]) -> dict[int, ArrowZSet] | None:
     """The operands, if they are too many rows for Python and not too many for the driver."""
-    if all(rows.in_memory for rows in contents.values()) or not evaluable(kept):
+    if all(rows.in_memory for rows in contents.values()) or not evaluable(kept, shown=False):
         return None
     if sum(rows.most_rows() for rows in contents.values()) > MOST_READ:
         return None

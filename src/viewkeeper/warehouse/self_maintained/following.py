@@ -9,7 +9,6 @@ No source is asked. The change of the view itself is computed only if somebody l
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain, count
 from typing import Any
 
@@ -91,7 +90,7 @@ class Following:
     def _way(self, record: Record, changes: Sequence[GroupChange]) -> "Callable[[GroupChange, count[int]], Deltas]":
         """How these states are refreshed."""
         sizes = [sum(delta.size() for delta in self._deltas(change)) for change in changes]
-        if not self._evaluable or any(size > MOST_CHANGES for size in sizes):
+        if not evaluable(self.kept, shown=self.listened()) or any(size > MOST_CHANGES for size in sizes):
             return InSpark(self, record).refresh
         stored = StoredRows(self.kept, self.files, self.contents, record)
         if len(changes) > 1:
@@ -164,10 +163,6 @@ class Following:
         """The changed rows of an operand."""
         return chain.from_iterable(delta.weights() for delta in change.deltas.get(feed, ()))
 
-    @cached_property
-    def _evaluable(self) -> bool:
-        return evaluable(self.kept)
-
     # --- afterwards ---
 
     def committed(self, before: Record, record: Record) -> None:
@@ -185,13 +180,16 @@ class Following:
         self._made.clear()
 
 
-def evaluable(kept: KeptView) -> bool:
-    """Whether the driver can evaluate all expressions of a view."""
+def evaluable(kept: KeptView, *, shown: bool) -> bool:
+    """Whether the driver can evaluate what a refresh has to: which rows join and, if `shown`, what readers see of them.
+    Who only reads the view evaluates that then."""
     tree = kept.storage.tree
     columns = tuple(kept.types)
-    conditions = [condition for join in tree.joins for condition in join.where]
+    expressions = [condition for join in tree.joins for condition in join.where]
+    if shown:
+        expressions += [*tree.where, *(expression for _, expression in tree.output)]
     try:
-        for expression in (*conditions, *tree.where, *(expression for _, expression in tree.output)):
+        for expression in expressions:
             expression.compile(columns)
     except ExpressionError:
         return False
