@@ -171,6 +171,8 @@ PYTHON = [
     (f"{DECORATED}return {{}}['x']\n", "m.py:6", "v fails: KeyError"),
     (f"{DECORATED}return 'SELECT id\\nFORM shop.orders'\n", "m.py:4", "line 2, column 6"),
     (f"{DECORATED}return 'SELECT id FROM shp.orders'\n", "m.py:4", "has no source shp"),
+    ("import sys\nsys.exit('enough')\n", "m.py:2", "the module cannot be run: SystemExit: enough"),
+    (f"import json\n{DECORATED}return json.loads('{{')\n", "m.py:7", "v fails: json.decoder.JSONDecodeError"),
 ]
 
 

@@ -30,6 +30,14 @@ ENVIRONMENT = {
         ("postgresql://${USER:-a:b}:${PASSWORD}@db/shop", "postgresql://${USER:-a:b}:${PASSWORD}@db/shop"),
         ("postgresql://ann:${PASSWORD:-secret}@db/shop", "postgresql://ann@db/shop"),
         ("postgresql:///${NAME}?password=${P:-secret}&sslmode=${S}", "postgresql:///${NAME}?sslmode=${S}"),
+        ("${SHOP_URL}?password=secret&sslmode=require", "${SHOP_URL}?sslmode=require"),
+        ("sqlite:////data/a@b#c?d.db", "sqlite:////data/a@b#c?d.db"),
+        ("mariadb://ann@db/shop?unix_socket=/run/@s", "mariadb://ann@db/shop?unix_socket=/run/@s"),
+        # Where it begins and ends depends on who reads it: PostgreSQL takes the first two for a password.
+        ("postgresql://ann:se#cret@db/shop", "postgresql://..."),
+        ("postgresql://ann:se?cret@db/shop", "postgresql://..."),
+        ("postgresql://ann:se/cret@db/shop", "postgresql://..."),
+        ("postgresql:/ann:secret@db/shop", "postgresql:..."),
     ],
 )
 def test_no_password_is_shown(url: str, stored: str) -> None:
@@ -51,6 +59,20 @@ def test_no_password_is_shown(url: str, stored: str) -> None:
 )
 def test_passwords_come_from_the_environment(url: str, connected: str) -> None:
     assert resolved("shop", url, ENVIRONMENT) == connected
+
+
+@pytest.mark.parametrize("character", "#?/")
+def test_a_password_with_characters_of_a_url_is_refused(character: str) -> None:
+    url = f"postgresql://ann:se{character}cret@db/shop"
+    with pytest.raises(BadSourceUrl, match="characters that mean something else in a URL") as refused:
+        resolved("shop", url, {})
+    assert "cret" not in str(refused.value)
+    assert "VIEWKEEPER_PASSWORD_SHOP" in refused.value.hint
+
+
+def test_what_is_no_url_is_refused() -> None:
+    with pytest.raises(BadSourceUrl, match="this is no URL"):
+        resolved("shop", "postgresql://[::1/shop", {})
 
 
 def test_a_variable_that_is_not_there_is_named() -> None:

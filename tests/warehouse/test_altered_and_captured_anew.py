@@ -180,3 +180,26 @@ def test_views_over_a_database_that_another_has_replaced_are_halted_and_reloaded
         warehouse.catch_up()
         assert warehouse.status().halted == {}
         assert shown(warehouse, "v") == [(7, 70)]
+
+
+def test_two_sources_over_one_database_do_not_know_of_each_other(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 's.db'}"
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as database:
+        database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER)")
+        with Warehouse.open(tmp_path / "lake") as warehouse:
+            for source, view in (("one", "v"), ("other", "w")):
+                warehouse.add_source(source, url, install=True)
+                warehouse.create_view(f"CREATE MATERIALIZED VIEW {view} AS SELECT id, a FROM {source}.t")
+            database.execute("INSERT INTO t VALUES (1, 10)")
+            database.execute("INSERT OR REPLACE INTO t VALUES (1, 20)")
+            warehouse.catch_up()
+            assert shown(warehouse, "v") == shown(warehouse, "w") == [(1, 20)]
+            warehouse.drop_view("v")
+            assert warehouse.remove_source("one") == []
+            database.execute("INSERT INTO t VALUES (2, 30)")
+            warehouse.catch_up()
+            assert warehouse.status().halted == {}
+            assert shown(warehouse, "w") == [(1, 20), (2, 30)]
+            warehouse.drop_view("w")
+            warehouse.remove_source("other")
+        assert database.execute("SELECT name FROM sqlite_master").fetchall() == [("t",)]

@@ -4,6 +4,7 @@ Exit code 0: all are right; 1: one is not, or is halted.
 """
 
 import json
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -119,7 +120,15 @@ def _as_json(audit: "Audit", rows: int) -> dict[str, Any]:
         "wrong_structures": list(audit.structures),
         "wrong_below": list(audit.below),
         **{
-            name: {"rows": len(found), "sample": [{"row": list(row), "times": times} for row, times in found[:rows]]}
+            name: {
+                "rows": len(found),
+                "sample": [{"row": [*map(_in_json, row)], "times": times} for row, times in found[:rows]],
+            }
             for name, found in (("missing", audit.missing), ("extra", audit.extra))
         },
     }
+
+
+def _in_json(value: Any) -> Any:
+    """JSON has no infinity and no NaN."""
+    return str(value) if isinstance(value, float) and not isfinite(value) else value

@@ -27,7 +27,11 @@ def reload(views: tuple[str, ...], path: str, as_json: bool) -> None:
     from viewkeeper.cli.tables import row_count
 
     with open_to_maintain(path, quiet=as_json) as warehouse:
-        halted = list(warehouse.status().halted)
+        status = warehouse.status()
+        known, halted = {name for view in status.views for name in (view.view, view.family)}, list(status.halted)
+        for name in views:
+            if name not in known:
+                warehouse.reload(name)  # which says what is wrong with it, before anything is done
         # Those that are halted in the order in which they can be reloaded: what a view reads comes before it.
         for name in sorted(views, key=lambda name: halted.index(name) if name in halted else len(halted)):
             with load_shown(warehouse, name, quiet=as_json):

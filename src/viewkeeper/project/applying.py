@@ -46,9 +46,12 @@ class _Application:
         self._owned = read_owned(warehouse.path)
 
     def run(self, plan: Plan) -> None:
+        sources = {one.name for one in self._warehouse.sources}
+        self._remember(self._owned.still_there(self._warehouse.definitions, sources))
         for step in plan.sources:
             if step.action is not Action.REMOVE:
                 self._source(step, self._content.sources[step.name])
+        self._drop(self._in_the_way(plan))
         # Those of the project come first, in its order; behind them is what is dropped.
         for step, view in zip(plan.views, self._content.views, strict=False):
             self._view(step, view)
@@ -56,6 +59,13 @@ class _Application:
             if step.action is not Action.DROP:
                 self._cube(step, self._content.cubes[step.name])
         self._prune(plan)
+
+    def _in_the_way(self, plan: Plan) -> list[str]:
+        """What is dropped and reads a view that changes, which it may not fit any more."""
+        definitions = self._warehouse.definitions
+        changing = [step.name for step in plan.views if step.changes and step.action is not Action.DROP]
+        reading = {one for name in changing for one in stored_dependants(name, definitions)}
+        return [name for name in _dropped(plan.views) if name in reading]
 
     def _prune(self, plan: Plan) -> None:
         views, cubes = _dropped(plan.views), _dropped(plan.cubes)

@@ -134,5 +134,5 @@ def create_statement(name: str, properties: Mapping[str, str], query: str, comme
     """The statement that makes a view of a query, whose lines stay where they are."""
     quoted = "`" + name.replace("`", "``") + "`"
     clause = f" {_clause(properties)}" if properties else ""
-    said = f" /* {' '.join(comment.split()).replace('*/', '* /')} */" if comment else ""
+    said = f" /* {' '.join(comment.split()).replace('*/', '* /').replace('/*', '/ *')} */" if comment else ""
     return f"CREATE MATERIALIZED VIEW {quoted}{clause} AS{said} {query}"

@@ -43,4 +43,4 @@ def warehouse_of(file: Path, environment: Mapping[str, str]) -> Path:
     from viewkeeper.project.yaml_values import read_yaml
 
     fields = read_yaml(file, environment).entries()
-    return file.parent / (fields[WAREHOUSE].text().value if WAREHOUSE in fields else WAREHOUSE)
+    return file.parent / Path(fields[WAREHOUSE].text().value if WAREHOUSE in fields else WAREHOUSE).expanduser()

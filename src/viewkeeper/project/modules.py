@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import re
 import sys
+import sysconfig
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,7 +54,7 @@ def decorated_text(view: DecoratedView) -> ViewText:
         query: object = view.query()
     except ViewkeeperError as error:
         raise placed(error, place) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise problem(_raised_at(error, place), f"{view.name} fails: {_said(error)}", "mend the function") from error
     if not isinstance(query, str) or not query.strip():
         got = "empty text" if isinstance(query, str) else f"a value of type {type(query).__name__}"
@@ -85,6 +86,8 @@ def _run(file: Path, place: Place) -> str:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # As an imported one is: what looks its module up, a dataclass for instance, finds it.
+    sys.modules[name] = module
     with _explained(place):
         spec.loader.exec_module(module)
     return name
@@ -115,20 +118,21 @@ def _explained(place: Place) -> Iterator[None]:
     except SyntaxError as error:
         at = Place(Path(error.filename), error.lineno or 1) if error.filename else place
         raise problem(at, f"is not Python: {error.msg}", "mend that line") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         detail = error.detail if isinstance(error, ViewkeeperError) else _said(error)
         at = _raised_at(error, place)
         more = f"; python -X dev {shown_path(at.file)} shows the traceback" if at.file is not None else ""
         raise problem(at, f"the module cannot be run: {detail}", f"mend that line{more}") from error
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     return traceback.format_exception_only(error)[-1].strip()
 
 
-def _raised_at(error: Exception, otherwise: Place) -> Place:
-    """The innermost line that is not Python's own or ours."""
+def _raised_at(error: BaseException, otherwise: Place) -> Place:
+    """The innermost line that is not Python's own, installed or ours."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = (str(Path(__file__).parent), str(Path(importlib.__file__).parent), "<frozen")
+    paths = sysconfig.get_paths()
+    own = (str(Path(__file__).parent), paths["stdlib"], paths["purelib"], paths["platlib"], "<frozen")
     theirs = [frame for frame in frames if not frame.filename.startswith(own)]
     return Place(Path(theirs[-1].filename), theirs[-1].lineno or 1) if theirs else otherwise

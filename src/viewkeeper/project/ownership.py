@@ -3,7 +3,7 @@
 Only that may be dropped when a project no longer has it. What somebody made by hand is theirs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,10 @@ class Owned:
 
     def with_cube(self, name: str, cube: MadeCube) -> "Owned":
         return replace(self, cubes={**self.cubes, name: cube})
+
+    def still_there(self, views: Collection[str], sources: Collection[str]) -> "Owned":
+        """Without what somebody has dropped meanwhile: another of that name will be theirs. Cubes know their tables."""
+        return replace(self, sources=self.sources & set(sources), views=self.views & set(views))
 
     def without_source(self, name: str) -> "Owned":
         return replace(self, sources=self.sources - {name})

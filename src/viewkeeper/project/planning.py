@@ -52,16 +52,16 @@ def make_plan(
     for name, before in stored.items():
         declared.setdefault(name, []).extend(before.foreign_keys)
     check_cubes(content.cubes.values(), known, declared)
+    gone = _gone(owned, content, definitions, stored)
     views: list[Step] = []
     changing = {step.name for step in sources if step.changes}
     for view in content.views:
-        step = _view_step(view, content.views, warehouse, definitions, changing, views)
+        step = _view_step(view, content.views, warehouse, definitions, changing, views, gone.views if prune else ())
         views.append(step)
         changing |= {step.name} if step.changes and step.action is not Action.ALTER else set()
     cubes = [_cube_step(cube, owned, definitions) for cube in content.cubes.values()]
     if warehouse is not None:
         views, cubes = _with_losses(views, cubes, warehouse, owned)
-    gone = _gone(owned, content, definitions, stored)
     return Plan(
         str(content.warehouse if warehouse is None else warehouse.path),
         warehouse is not None,
@@ -154,8 +154,10 @@ def _view_step(
     definitions: Mapping[str, str],
     changing: Collection[str],
     before: Collection[Step],
+    dropped: Collection[str],
 ) -> Step:
-    """What is done to a view, behind what is done before: `changing` are the sources and views that it makes others."""
+    """What is done to a view, behind what is done before: `changing` are the sources and views that it makes others,
+    and views that are dropped are in nobody's way."""
     place = str(view.place)
     if warehouse is None or view.name not in definitions:
         return Step(view.name, Action.CREATE, place=place)
@@ -166,7 +168,8 @@ def _view_step(
         # Over what will be there it was checked already, so it is what is there now that is in the way.
         if followed := sorted(reads & set(changing)):
             return Step(view.name, Action.RELOAD, (f"it follows {', '.join(followed)}",), place=place)
-        if behind := stored_dependants(view.name, definitions):
+        behind = stored_dependants(view.name, definitions)
+        if behind and set(behind) <= {*(one.name for one in views), *dropped}:
             return Step(view.name, Action.RELOAD, ("its columns are others",), behind, place)
         raise placed(error, view.place) from error
     if found.kind == "keep" and (origin := [step.name for step in before if view.name in step.dependants]):

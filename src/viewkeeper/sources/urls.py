@@ -21,12 +21,13 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _MASK = "zqvk{}zq"
 """a word that may stand in every part of a URL"""
 _SECRET = ("password", "sslpassword", "passwd")
+_PATHS = ("sqlite", "files", "delta")
+"""kinds of sources whose URL is a path, and has no user"""
 
 
 def shown(url: str) -> str:
-    """The URL without its password. References to the environment stay."""
-    if "://" not in url:
-        return url
+    """The URL without its password. References to the environment stay. Of what cannot be taken apart safely nothing is
+    shown but how it begins."""
     masks = {_MASK.format(index): text for index, text in enumerate(_references(url))}
     for mask, text in masks.items():
         url = url.replace(text, mask)
@@ -44,16 +45,27 @@ def _references(url: str) -> list[str]:
 
 def _without_password(url: str, allowed: set[str]) -> str:
     """Not without one that is a reference."""
-    parts = urlsplit(url)
+    scheme, separator, _ = url.partition("://")
+    if not separator:
+        # A reference to a whole URL; or something is missing, and what is a password cannot be told.
+        start, mark, query = url.partition("?")
+        return f"{start.partition(':')[0]}:..." if "@" in start else f"{start}{mark}{_without_secrets(query, allowed)}"
+    if is_ambiguous(url):
+        return f"{scheme}://..."
+    parts = _split(url)
     user, separator, host = parts.netloc.rpartition("@")
     name, _, password = user.partition(":")
     if password and password not in allowed:
         user = name
-    query = parts.query
-    options = parse_qsl(query, keep_blank_values=True)
-    if any(option in _SECRET and value not in allowed for option, value in options):
-        query = urlencode([(o, v) for o, v in options if o not in _SECRET or v in allowed], safe="${}/,")
+    query = _without_secrets(parts.query, allowed)
     return _joined(parts._replace(netloc=f"{user}{separator}{host}", query=query))
+
+
+def _without_secrets(query: str, allowed: set[str]) -> str:
+    options = parse_qsl(query, keep_blank_values=True)
+    if not any(option in _SECRET and value not in allowed for option, value in options):
+        return query
+    return urlencode([(o, v) for o, v in options if o not in _SECRET or v in allowed], safe="${}/,")
 
 
 def resolved(name: str, url: str, environment: Mapping[str, str]) -> str:
@@ -70,12 +82,36 @@ def resolved(name: str, url: str, environment: Mapping[str, str]) -> str:
         return found if reference.start == 0 else quote(found, safe="")
 
     url = replaced(url, value)
-    parts = urlsplit(url)
+    if is_ambiguous(url):
+        raise BadSourceUrl(
+            f"the URL of source {name} has a user or a password with characters that mean something else in a URL",
+            "write %23 for #, %3F for ?, %2F for / and %40 for @; or leave the password out, and set "
+            f"{_password_variable(name)}",
+        )
+    parts = _split(url)
     user, separator, host = parts.netloc.rpartition("@")
     secret = environment.get(_password_variable(name))
     if separator and ":" not in user and secret is not None:
         url = _joined(parts._replace(netloc=f"{user}:{quote(secret, safe='')}@{host}"))
     return url
+
+
+def is_ambiguous(url: str) -> bool:
+    """Whether a #, ? or / stands in front of the @ behind a user: a part of the password, to some who read it."""
+    scheme, _, rest = url.partition("://")
+    if scheme in _PATHS:
+        return False
+    user = rest.partition("/")[0].rpartition("@")[0]
+    return "#" in user or "?" in user or "@" in rest.partition("/")[2].partition("?")[0]
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError as error:
+        raise BadSourceUrl(
+            f"this is no URL: {error}", "an address of IPv6 stands in brackets: postgresql://[::1]/shop"
+        ) from None
 
 
 def _password_variable(name: str) -> str:

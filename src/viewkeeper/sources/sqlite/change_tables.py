@@ -31,7 +31,7 @@ BASE = 0
 
 @dataclass(frozen=True)
 class Names:
-    """What our tables are called; they carry the warehouse's identity."""
+    """What our tables are called; they carry the identity of the warehouse and the name of the source."""
 
     identity: str
 

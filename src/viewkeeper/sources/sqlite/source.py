@@ -55,7 +55,7 @@ class SqliteSource(Source):
         self.name = request.name
         self._request = request
         self._database = Database(request.name, database_path(request.url))
-        self._installation = Installation(Names(request.identity))
+        self._installation = Installation(Names(f"{request.identity}_{request.name}"))
         self._tail: CommitTail | None = None
         self._tail_lock = threading.Lock()
         self._forgotten = Forgotten(workspace)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from viewkeeper.errors import UsageError, ViewkeeperError
+from viewkeeper.errors import UsageError
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.sql.refresh_mode import refresh_of
@@ -187,7 +187,7 @@ def _created(keeper: "Keeper", choice: CubeChoice, tell: Watch) -> CubeChoice:
             tell(f"creating {view.name} ({len(made) + 1} of {len(choice.views)})")
             keeper.create_view(view.sql)
             made[view.name] = keeper.writer.last.tables[view.name].rows
-    except ViewkeeperError:
+    except BaseException:  # Ctrl-C too: what is half there belongs to nobody
         for name in reversed(made):
             keeper.drop_view(name)
         raise
