@@ -186,20 +186,27 @@ def _leaf(
     operand: Operand, conditions: Sequence[Expression], at_the_end: Sequence[Expression], own: tuple[Expression, ...]
 ) -> Leaf:
     ids = operand.key or (f"{operand.alias}.{NUMBER}",)
+    if operand.key is None and NUMBER in operand.relation.columns:
+        raise UnsupportedClause(
+            f"{operand.relation.name} has a column {NUMBER}, which is what the numbers of its rows would be called",
+            "rename that column, or declare the key of the table",
+        )
     used = frozenset[str]().union(*(expression.columns for expression in (*conditions, *at_the_end)))
     rest = tuple(column for column in operand.columns if column in used and column not in ids)
     return Leaf(operand, ids + rest, own)
 
 
 def _divided(conditions: Sequence[Expression], right: frozenset[str]) -> tuple[On, tuple[Expression, ...]]:
-    """Equalities between a column of the left and one of the right, and the other conditions."""
+    """Equalities between a column of the left and one of the right, and the other conditions. Rows are looked up by
+    each column once: what it is equal to beside that is a further condition."""
     on: list[tuple[str, str]] = []
     further: list[Expression] = []
     for condition in conditions:
         pair = condition.equality
         if pair is not None and (pair[0] in right) != (pair[1] in right):
             left_column, right_column = pair if pair[1] in right else (pair[1], pair[0])
-            on.append((left_column, right_column))
-        else:
-            further.append(condition)
+            if all(left_column != left and right_column != other for left, other in on):
+                on.append((left_column, right_column))
+                continue
+        further.append(condition)
     return tuple(on), tuple(further)

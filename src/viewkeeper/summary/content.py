@@ -15,7 +15,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewkeeper.summary.grouping import FALSE, TRUE, ZERO, ZERO_POINT, numbered, one_nan, surely
+from viewkeeper.summary.grouping import FALSE, TRUE, ZERO, ZERO_POINT, canonical_floats, numbered, surely
 
 MOST_CHUNKS = 16
 """Each refresh adds a chunk of rows that came; with more than these they are copied into one."""
@@ -213,7 +213,10 @@ class ArrowContent:
         here: _Columns = {}
         there: _Columns = {}
         for place, name in enumerate(columns):
-            ours, theirs = one_nan(self._stored[name]), one_nan(values[name].cast(self._stored[name].type))
+            ours, theirs = (
+                canonical_floats(self._stored[name]),
+                canonical_floats(values[name].cast(self._stored[name].type)),
+            )
             if ours.null_count and theirs.null_count:
                 here[f"null {place}"], there[f"null {place}"] = pc.is_null(ours), pc.is_null(theirs)
                 filler = ZERO_POINT.cast(ours.type) if pa.types.is_floating(ours.type) else self._range(name).least

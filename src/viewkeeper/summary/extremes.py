@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from viewkeeper.summary.content import Content
 from viewkeeper.summary.delta_join import DeltaJoin
-from viewkeeper.summary.grouping import FALSE, MINUS_ONE, ONE, ZERO, by_group, first, numbered, one_nan, placed
+from viewkeeper.summary.grouping import FALSE, MINUS_ONE, ONE, ZERO, by_group, canonical_floats, first, numbered, placed
 from viewkeeper.summary.node_shape import FromNode
 from viewkeeper.summary.ranking import Ends, Ranking
 from viewkeeper.summary.soundness import corrupt
@@ -147,7 +147,9 @@ def _looked_up(
         }
     )
     rows = rows.filter(pc.is_valid(rows["place"]))
-    present = rows.set_column(1, "value", one_nan(rows["value"])).group_by(["place", "value"], use_threads=False)
+    present = rows.set_column(1, "value", canonical_floats(rows["value"])).group_by(
+        ["place", "value"], use_threads=False
+    )
     left = present.aggregate([("sign", "sum")])
     left = left.filter(pc.greater(left["sign_sum"], ZERO))
     places, values = left["place"].combine_chunks(), left["value"].combine_chunks()

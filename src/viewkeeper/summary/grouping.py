@@ -34,7 +34,10 @@ def numbered(tables: Sequence[pa.Table], keys: tuple[str, ...]) -> tuple[pa.Tabl
     rows = pa.concat_tables(
         [
             pa.table(
-                {place: one_nan(table[key].cast(type)) for place, key, type in zip(places, keys, types, strict=True)}
+                {
+                    place: canonical_floats(table[key].cast(type))
+                    for place, key, type in zip(places, keys, types, strict=True)
+                }
             )
             for table in tables
         ]
@@ -99,8 +102,8 @@ def same(left: pa.Array, right: pa.Array) -> pa.Array:
     return agree
 
 
-def one_nan(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
-    """NaN has many bit patterns; Arrow's hash tables tell them apart."""
+def canonical_floats(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """-0.0 as 0.0 and one NaN: values that are equal to SQL are then equal to Arrow, whose hash tables go by bits."""
     if not pa.types.is_floating(column.type):
         return column
-    return pc.if_else(pc.is_nan(column), NAN.cast(column.type), column)
+    return pc.if_else(pc.is_nan(column), NAN.cast(column.type), pc.add(column, ZERO_POINT.cast(column.type)))

@@ -15,7 +15,7 @@ from viewkeeper.errors import ExpressionError
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.type_families import Family, type_named
 from viewkeeper.summary.derivation import ABOVE, ALSO, Derivation
-from viewkeeper.summary.grouping import one_nan
+from viewkeeper.summary.grouping import canonical_floats
 from viewkeeper.summary.measures import Measure
 from viewkeeper.summary.plan import CHANGES
 from viewkeeper.summary.statements import WEIGHT, sum_type
@@ -214,7 +214,7 @@ def _added_up(edge: Derivation, rows: pa.Table) -> pa.Table:
     node = edge.below
     keys, sums = list(node.groups.values()), [node.count, *node.measures.values()]
     for place, name in enumerate(rows.column_names):
-        column = one_nan(rows[name]) if name in keys else _with_room(rows[name])
+        column = canonical_floats(rows[name]) if name in keys else _with_room(rows[name])
         rows = rows.set_column(place, name, column)
     if keys:
         total = rows.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in sums])

@@ -13,7 +13,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewkeeper.summary.grouping import MINUS_ONE, ONE, by_group, one_nan, surely
+from viewkeeper.summary.grouping import MINUS_ONE, ONE, by_group, canonical_floats, surely
 
 
 class Ranking:
@@ -21,12 +21,12 @@ class Ranking:
 
     def __init__(self, function: Literal["min", "max"], *columns: pa.Array) -> None:
         type = columns[0].type
-        values = pa.concat_arrays([one_nan(column.cast(type)) for column in columns]).drop_null().unique()
+        values = pa.concat_arrays([canonical_floats(column.cast(type)) for column in columns]).drop_null().unique()
         self._ascending = values.take(pc.sort_indices(values))
         self._sign = ONE if function == "min" else MINUS_ONE
 
     def ranks(self, column: pa.Array) -> pa.Array:
-        known = one_nan(column.cast(self._ascending.type))
+        known = canonical_floats(column.cast(self._ascending.type))
         return pc.multiply(pc.index_in(known, value_set=self._ascending).cast(pa.int64()), self._sign)
 
     def values(self, ranks: pa.Array) -> pa.Array:

@@ -97,11 +97,11 @@ class CollectedRows:
 def _batch(rows: Sequence[Row], schema: "pa.Schema") -> "pa.RecordBatch":
     import pyarrow as pa
 
-    from viewkeeper.summary.grouping import one_nan
+    from viewkeeper.summary.grouping import canonical_floats
 
     if isinstance(rows, ColumnarRows):
         held = zip(rows.batch.columns, schema, strict=True)
-        return pa.record_batch([one_nan(column.cast(field.type)) for column, field in held], schema=schema)
+        return pa.record_batch([canonical_floats(column.cast(field.type)) for column, field in held], schema=schema)
     values: list[Any] = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     return pa.record_batch(
         [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)], schema=schema

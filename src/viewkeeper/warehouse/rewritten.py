@@ -14,13 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.errors import BadDelta
+from viewkeeper.summary.grouping import canonical_floats
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.columns import STATE, WEIGHT, arrow_schema
 from viewkeeper.warehouse.commit_log import HOME
 from viewkeeper.warehouse.delta_table import ROWS, DataFile, describe_file
 from viewkeeper.warehouse.parquet_files import file_name, read_table, write_table
 from viewkeeper.warehouse.record import TableState
-from viewkeeper.warehouse.signed_rows import SignedRows, canonical_floats, figures_of_table
+from viewkeeper.warehouse.signed_rows import SignedRows, figures_of_table
 from viewkeeper.warehouse.staged import StagedTable
 from viewkeeper.warehouse.store import LocalStore
 

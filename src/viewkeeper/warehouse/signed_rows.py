@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.errors import BadDelta
+from viewkeeper.summary.grouping import canonical_floats
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.columns import STATE, WEIGHT, arrow_schema, check_names
 
@@ -213,14 +214,6 @@ _FAMILIES = (
     {pa.binary().id, pa.large_binary().id, pa.binary_view().id, pa.binary(1).id},
     {pa.date32().id, pa.date64().id},
 )
-
-
-def canonical_floats(column: Any) -> Any:
-    """-0.0 as 0.0 and one NaN: values that are equal to SQL are then equal to Arrow."""
-    if not pa.types.is_floating(column.type):
-        return column
-    zero, nan = pa.scalar(0.0, column.type), pa.scalar(float("nan"), column.type)
-    return pc.if_else(pc.is_nan(column), nan, pc.add(column, zero))
 
 
 def no_weight(view: Definition) -> BadDelta:

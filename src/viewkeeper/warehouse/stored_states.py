@@ -52,7 +52,7 @@ class StoredStates:
                 for change in changes
             ]
             commit.states(group, stored, passed_on=[change.deltas for change in changes])
-            commit.afterwards(lambda record: self._self_maintained.committed(group, before, record))
+            commit.afterwards(lambda record: self._self_maintained.committed(group, before, record, changes))
 
     def advance(self, group: str, vector: Vector) -> None:
         with self._commit() as commit:

@@ -111,6 +111,10 @@ def _partners(left: ArrowZSet, right: ArrowZSet, on: list[tuple[str, str]]) -> i
         counts.append(ones.group_by(keys.column_names, use_threads=False).aggregate([("rows", "sum")]))
     names = [f"key {n}" for n in range(len(on))]
     one, other = counts
-    other = other.cast(pa.schema([one.schema.field(name) for name in names] + [other.schema.field("rows_sum")]))
+    try:
+        other = other.cast(pa.schema([one.schema.field(name) for name in names] + [other.schema.field("rows_sum")]))
+    except pa.ArrowInvalid:
+        # Some values of one side have no equal among those of the type of the other: a guess will do.
+        return int(max(left.table.num_rows, right.table.num_rows))
     both = one.join(other, names, join_type="inner", right_suffix=" there")
     return int(pc.sum(pc.multiply(both["rows_sum"], both["rows_sum there"]), min_count=0).as_py())

@@ -6,9 +6,9 @@
 No source is asked. The change of the view itself is computed only if somebody listens.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import Any
 
@@ -19,11 +19,12 @@ from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.algebra.arrow import ArrowZSet
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import Row
-from viewkeeper.errors import ExpressionError, ViewkeeperError
+from viewkeeper.errors import BadDelta, ExpressionError, ViewkeeperError
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.sql.view import View
 from viewkeeper.storage.self_maintained import operand_changes, refresh
 from viewkeeper.storage.tables import Tables
+from viewkeeper.summary.grouping import canonical_floats
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
 from viewkeeper.warehouse.record import Record
@@ -53,7 +54,6 @@ class Following:
     contents: Contents
     engines: Engines
     listened: Callable[[], bool]
-    _made: dict[str, list[Any]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -74,16 +74,20 @@ class Following:
     # --- refreshing ---
 
     def follow(self, changes: Sequence[GroupChange]) -> list[GroupChange]:
+        try:
+            return self._followed(changes)
+        except pa.ArrowException as error:
+            # A view that cannot be refreshed is halted, and its group goes on.
+            raise BadDelta(f"a change cannot be followed: {error}", "reload the view") from error
+
+    def _followed(self, changes: Sequence[GroupChange]) -> list[GroupChange]:
         record = self.files.log.last()
         numbers = count((record.groups[self.kept.group].last + 1) * NUMBERS)
-        self._made.clear()
         concerning = [change for change in changes if self._deltas(change)]
         refresh_one = self._way(record, concerning)
         followed = []
         for change in changes:
             deltas = refresh_one(change, numbers) if self._deltas(change) else {}
-            for table, some in deltas.items():
-                self._made.setdefault(table, []).extend(some)
             followed.append(replace(change, deltas={**change.deltas, **deltas}))
         return followed
 
@@ -104,10 +108,7 @@ class Following:
     def _look_ahead(self, tables: RememberedRows, changes: Sequence[GroupChange]) -> None:
         """Look up at once what the states will ask for one by one: as if everything came, and as if everything went."""
         storage = self.kept.storage
-        every = {
-            number: {row for change in changes for row, _ in self.rows(change, feed)}
-            for feed, number in self.kept.feeds.items()
-        }
+        every = {number: self._looked_up(changes, feed, number) for feed, number in self.kept.feeds.items()}
         for sign in (1, -1):
             given = {}
             for number, leaf in enumerate(storage.tree.leaves):
@@ -116,6 +117,15 @@ class Following:
             # Rows that never were there together may fail together. That tells nothing about those that were.
             with suppress(ViewkeeperError):
                 refresh(storage, tables, given, view=self.listened())
+
+    def _looked_up(self, changes: Sequence[GroupChange], feed: str, number: int) -> Iterable[Row]:
+        """The changed rows of an operand; of the versions of a row that are looked up alike, one."""
+        leaf, tree = self.kept.storage.tree.leaves[number], self.kept.storage.tree
+        compared = {column for join in tree.joins for pair in join.on for column in pair}
+        names = leaf.given if leaf.numbered else [c for c in leaf.given if c in compared or c in leaf.ids]
+        places = [leaf.given.index(name) for name in names]
+        rows = (row for change in changes for row, _ in self.rows(change, feed))
+        return {tuple(row[place] for place in places): row for row in rows}.values()
 
     def _by_rows(self, tables: RowTables | RememberedRows, change: GroupChange, numbers: "count[int]") -> Deltas:
         leaves = self.kept.storage.tree.leaves
@@ -165,11 +175,11 @@ class Following:
 
     # --- afterwards ---
 
-    def committed(self, before: Record, record: Record) -> None:
-        """What was remembered of the structures goes on to the commit that has stored their changes."""
+    def committed(self, before: Record, record: Record, changes: Sequence[GroupChange]) -> None:
+        """What was remembered of the structures goes on to the commit that has stored these changes."""
         catalog = self.files.catalogs.read(record.catalog)
         for table, structure in self.kept.tables.items():
-            if made := self._made.get(table):
+            if made := [delta for change in changes for delta in change.deltas.get(table, ())]:
                 signed = pa.concat_tables([_signed(catalog[table], delta) for delta in made])
                 names = list(structure.columns)
                 net = signed.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
@@ -177,7 +187,6 @@ class Following:
                 gone = net.filter(pc.less(net[WEIGHT], 0)).select(names)
                 come = net.filter(pc.greater(net[WEIGHT], 0)).select(names)
                 self.contents.go_on(catalog[table], before, record, gone, come, structure.ids)
-        self._made.clear()
 
 
 def evaluable(kept: KeptView, *, shown: bool) -> bool:
@@ -199,8 +208,9 @@ def evaluable(kept: KeptView, *, shown: bool) -> bool:
 def _signed(view: Definition, delta: Any) -> pa.Table:
     schema = arrow_schema(view.columns, signed=False).append(pa.field(WEIGHT, pa.int64()))
     if isinstance(delta, pa.Table):
-        return delta.select(schema.names).cast(schema)
+        columns = delta.select(schema.names).cast(schema).columns
+        return pa.Table.from_arrays([canonical_floats(column) for column in columns], schema=schema)
     rows = list(delta.weights())
     values = zip(*(row for row, _ in rows), strict=True) if rows else ((),) * len(view.columns)
-    arrays = [pa.array(list(column), one.type) for column, one in zip(values, schema, strict=False)]
+    arrays = [canonical_floats(pa.array(list(column), one.type)) for column, one in zip(values, schema, strict=False)]
     return pa.Table.from_arrays([*arrays, pa.array([weight for _, weight in rows], pa.int64())], schema=schema)

@@ -1,6 +1,6 @@
 """The self-maintained views of one warehouse: created, followed, audited, made anew, dropped."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.levels import Level
+from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.messages import Position, Vector
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.relation import Relation
@@ -76,15 +77,22 @@ class SelfMaintainedViews:
         return any(kept.group == group and kept.level is not Level.COMPLETE for kept in self.views().values())
 
     def unstored(self, group: str) -> set[str]:
-        """The views of a group of which only the changes are passed on: feeds, and what is read through structures."""
-        following = [one.kept for one in self._following.values() if one.kept.group == group]
-        return {name for kept in following for name in (*kept.feeds, kept.name)}
+        """The views of a group of which only the changes are passed on: feeds, and what is read through structures. Of
+        those that are halted nothing is stored."""
+        following = {name: one.kept for name, one in self._following.items() if one.kept.group == group}
+        halted = {
+            table
+            for name, view in self.keeper.writer.catalog.items()
+            if SELF_MAINTAINED in view.properties and view.group == group and name not in following
+            for table in view.properties[SELF_MAINTAINED]["tables"]
+        }
+        return halted | {name for kept in following.values() for name in (*kept.feeds, kept.name)}
 
-    def committed(self, group: str, before: Record, record: Record) -> None:
-        """The changes that the views of a group made last are stored."""
+    def committed(self, group: str, before: Record, record: Record, changes: Sequence[GroupChange]) -> None:
+        """These changes of a group are stored."""
         for following in self._following.values():
             if following.kept.group == group:
-                following.committed(before, record)
+                following.committed(before, record, changes)
 
     # --- from the sources ---
 

@@ -6,12 +6,13 @@ RememberedRows    what was looked up, kept and brought up to date from state to 
 SparkTables       looked up by Spark: for structures that are too large for the driver
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import chain
 from math import inf
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -60,9 +61,47 @@ class StoredRows:
         return rows if wanted is None else rows.select(list(wanted))
 
     def keys(self, columns: Columns, keys: pa.Table) -> pa.Table:
-        """Keys under the names and in the types of the columns that they are compared with."""
+        """Keys under the names and in the types of the columns that they are compared with. One that has no such value
+        equals nothing there, and is left out."""
         schema = arrow_schema(tuple((column, self.kept.types[column]) for column in columns), signed=False)
-        return keys.rename_columns(list(columns)).cast(schema)
+        try:
+            return keys.rename_columns(list(columns)).cast(schema)
+        except pa.ArrowInvalid:
+            return fitting_rows(zip(*(column.to_pylist() for column in keys.columns), strict=True), schema)
+
+
+def fitting_rows(rows: Iterable[Row], schema: pa.Schema) -> pa.Table:
+    """Those of some rows whose values are values of these types."""
+    whole = [pa.types.is_integer(type) for type in schema.types]
+    found = [tuple(map(_as_whole, row, whole)) for row in rows]
+    found = [row for row in found if not any(map(_is_part, row, whole))]
+    try:
+        return _table(found, schema)
+    except (pa.ArrowInvalid, OverflowError):
+        return _table([row for row in found if all(map(_fits, row, schema.types))], schema)
+
+
+def _as_whole(value: Any, whole: bool) -> Any:
+    """Arrow makes a whole number of any decimal, whatever is behind its point."""
+    return int(value) if whole and isinstance(value, Decimal) and value == int(value) else value
+
+
+def _is_part(value: Any, whole: bool) -> bool:
+    return whole and isinstance(value, Decimal)
+
+
+def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
+    arrays = [pa.array(list(column), one.type) for column, one in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _fits(value: Any, type: pa.DataType) -> bool:
+    try:
+        pa.array([value], type)
+    except (pa.ArrowInvalid, OverflowError):
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -84,11 +123,9 @@ class RowTables:
     stored: StoredRows
 
     def matching(self, table: str, columns: Columns, keys: MemoryZSet, wanted: Columns | None = None) -> MemoryZSet:
-        distinct = keys.distinct()
-        values = zip(*(row for row, _ in distinct.weights()), strict=True) if distinct.size() else ((),) * len(columns)
         types = arrow_schema(tuple((column, self.stored.kept.types[column]) for column in columns), signed=False)
-        arrays = [pa.array(list(value), one.type) for value, one in zip(values, types, strict=True)]
-        rows = self.stored.found(table, columns, pa.Table.from_arrays(arrays, schema=types), wanted)
+        wanted_keys = fitting_rows((row for row, _ in keys.distinct().weights()), types)
+        rows = self.stored.found(table, columns, wanted_keys, wanted)
         with_weights = rows.append_column(WEIGHT, pa.repeat(_ONE, rows.num_rows))
         return MemoryZSet(tuple(rows.column_names), weighted_rows(with_weights))
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from viewkeeper.clock import monotonic
 from viewkeeper.summary.content import ArrowContent
-from viewkeeper.summary.grouping import one_nan
+from viewkeeper.summary.grouping import canonical_floats
 from viewkeeper.summary.node import Node, recomputed_columns, shape_of
 from viewkeeper.summary.plan import CHANGES, Expected, Plan
 from viewkeeper.summary.propagate_arrow import evaluable, propagate_arrow
@@ -239,7 +239,7 @@ def delta_with_extremes(node: Node, deltas: Mapping[str, pa.Table], nodes: Mappi
 
 def _net(node: Node, delta: pa.Table) -> pa.Table:
     """Each value once: what was inserted and deleted again while the changes waited is neither."""
-    keys = {key: one_nan(delta[key]) for key in node.keys}
+    keys = {key: canonical_floats(delta[key]) for key in node.keys}
     rows = pa.table({**keys, node.count: delta[node.count]})
     total = rows.group_by(list(keys), use_threads=False).aggregate([(node.count, "sum")])
     return total.rename_columns([*keys, node.count])

@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 
 from viewkeeper.errors import SourceError
 from viewkeeper.sql.relation import Relation
+from viewkeeper.summary.grouping import canonical_floats
 from viewkeeper.warehouse.columns import WEIGHT, arrow_schema, spark_schema
-from viewkeeper.warehouse.signed_rows import canonical_floats, frame_in_spark
+from viewkeeper.warehouse.signed_rows import frame_in_spark
 from viewkeeper.warehouse.summaries.contents import frame_of_table
 
 if TYPE_CHECKING:
