@@ -69,7 +69,8 @@ def changes_of(snapshot: Snapshot, view: str, since: int, until: int) -> Changed
 
 
 def read_changed(store: LocalStore, part: ChangedPart) -> ArrowZSet:
-    """The signed rows as readers see them: the last column is the state, and rows of one state are added up."""
+    """The signed rows as readers see them, in the order of their states, which are the last column. Rows of one state
+    are added up."""
     total: ArrowZSet | None = None
     for member in part.members:
         with vacuumed_meanwhile(store, member.view, part.commit):
@@ -78,7 +79,8 @@ def read_changed(store: LocalStore, part: ChangedPart) -> ArrowZSet:
         shown = shown if part.family is None else padded_rows(shown, member.view, part.family)
         total = shown if total is None else total + shown
     assert total is not None
-    return total.consolidate()
+    net = total.consolidate()
+    return ArrowZSet(net.columns, net.table.sort_by(STATE), consolidated=True, positive=False)
 
 
 def _changes(store: LocalStore, member: ChangedView) -> ArrowZSet:
