@@ -136,7 +136,19 @@ def test_views_are_what_recomputation_gives(
 
 
 @pytest.mark.parametrize(
-    ("name", "how"), [*product(STORAGES, ["read through"]), ("matview", "in spark"), ("partial-operand", "in spark")]
+    ("name", "how"),
+    [
+        ("matview", "read through"),
+        ("outerjoin", "read through"),
+        ("partial-operand", "in spark"),
+        *(
+            pytest.param(*both, marks=pytest.mark.soak)
+            for both in [
+                *product(("viewcache", "partial-join", "partial-operand"), ["read through"]),
+                ("matview", "in spark"),
+            ]
+        ),
+    ],
 )
 def test_structures_that_are_too_large_to_be_kept(
     name: str, how: str, tmp_path: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
@@ -145,7 +157,7 @@ def test_structures_that_are_too_large_to_be_kept(
     monkeypatch.setattr(*TOO_LARGE[how])
     seed = 40 + 10 * list(TOO_LARGE).index(how) + list(STORAGES).index(name)
     world = World(seed, name == "outerjoin", TYPES, f"TBLPROPERTIES('storage' = '{name}', 'consistency' = 'strong')")
-    live(world, name, tmp_path, spark, refreshes=1 if how == "in spark" else 3)
+    live(world, name, tmp_path, spark, refreshes=1 if how == "in spark" else 2)
 
 
 @pytest.mark.parametrize("name", STORAGES)
