@@ -122,7 +122,11 @@ def live(world: World, name: str, folder: Path, spark: "SparkSession", *, refres
 
 @pytest.mark.parametrize(
     ("name", "engine"),
-    [*product(STORAGES, ["rows", "arrow"]), ("outerjoin", "spark"), ("viewcache", "spark")],
+    [
+        *product(STORAGES, ["rows", "arrow"]),
+        ("outerjoin", "spark"),
+        pytest.param("viewcache", "spark", marks=pytest.mark.soak),
+    ],
 )
 def test_views_are_what_recomputation_gives(
     name: str, engine: str, tmp_path: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
