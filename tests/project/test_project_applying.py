@@ -7,6 +7,7 @@ from project_folder import SHOP, make_shop, write_files
 
 from viewkeeper import Project, Warehouse
 from viewkeeper.errors import ViewkeeperError
+from viewkeeper.project.plan import Plan
 
 V = "CREATE MATERIALIZED VIEW v AS SELECT id, amount FROM shop.orders"
 NARROWER = "CREATE MATERIALIZED VIEW v AS SELECT id FROM shop.orders"
@@ -28,8 +29,8 @@ def project_of(folder: Path, *views: str) -> Project:
     return Project.load(write_files(folder, {"viewkeeper.yml": yaml, "views/none.txt": "", **named}))
 
 
-def actions(plan: object) -> dict[str, str]:
-    return {step.name: str(step.action) for step in plan.views}  # type: ignore[attr-defined]
+def actions(plan: Plan) -> dict[str, str]:
+    return {step.name: str(step.action) for step in plan.views}
 
 
 def test_a_column_and_its_reader_may_go_together(folder: Path) -> None:

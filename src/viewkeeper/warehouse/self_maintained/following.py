@@ -8,7 +8,7 @@ No source is asked. The change of the view itself is computed only if somebody l
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from typing import Any
 
@@ -54,6 +54,8 @@ class Following:
     contents: Contents
     engines: Engines
     listened: Callable[[], bool]
+    _evaluable: dict[bool, bool] = field(default_factory=dict)
+    """found out once: compiling expressions takes longer than a small refresh"""
 
     @property
     def name(self) -> str:
@@ -94,7 +96,10 @@ class Following:
     def _way(self, record: Record, changes: Sequence[GroupChange]) -> "Callable[[GroupChange, count[int]], Deltas]":
         """How these states are refreshed."""
         sizes = [sum(delta.size() for delta in self._deltas(change)) for change in changes]
-        if not evaluable(self.kept, shown=self.listened()) or any(size > MOST_CHANGES for size in sizes):
+        shown = self.listened()
+        if shown not in self._evaluable:
+            self._evaluable[shown] = evaluable(self.kept, shown=shown)
+        if not self._evaluable[shown] or any(size > MOST_CHANGES for size in sizes):
             return InSpark(self, record).refresh
         stored = StoredRows(self.kept, self.files, self.contents, record)
         if len(changes) > 1:
