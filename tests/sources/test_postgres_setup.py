@@ -11,6 +11,7 @@ from postgres_tables import TWO_TABLES, Database, a_database
 
 from viewkeeper.errors import BadSourceUrl, SourceError, SourceUnavailable, SourceUnfit, UnknownTable
 from viewkeeper.sources.base import Request, Source
+from viewkeeper.sources.postgres import installing
 from viewkeeper.sources.postgres.installing import object_name
 from viewkeeper.sources.postgres.source import PostgresSource
 
@@ -114,6 +115,32 @@ def test_install_waits_for_writers_without_standing_in_their_way(database: Datab
         writer.execute("UPDATE r SET k = 1 WHERE id = 1")
     installing.join(20)
     assert fatal(source) == []
+    source.close()
+
+
+def test_an_install_that_fails_leaves_no_slot_that_is_older_than_its_publication(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a slot comes upon changes for which there was no publication, and never gets past them."""
+    slots = "SELECT count(*) FROM pg_replication_slots WHERE database = current_database()"
+    source = database.source()
+    source.install()
+    name = object_name("w1", "pg")
+    database.execute(f"DROP PUBLICATION {name}")
+    database.execute("UPDATE r SET v = 'unpublished' WHERE id = 1")
+
+    def locked(*_: object, **__: object) -> None:
+        raise SourceUnavailable("r is in use by a long transaction", "")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(installing, "_install_table", locked)
+        with pytest.raises(SourceUnavailable):
+            source.install()
+    assert database.execute(slots).fetchone() == (0,)
+    source.install()
+    assert database.execute(slots).fetchone() == (1,)
+    assert fatal(source) == []
+    source.remove()
     source.close()
 
 
