@@ -21,7 +21,7 @@ IN_A_LOAD = """
 from viewkeeper.warehouse.collected import CollectedRows
 def add(self, rows, weight=1):
     here()
-    threading.Event().wait()
+    wait()
 CollectedRows.add = add
 """
 BEFORE_THE_RECORD = """
@@ -30,7 +30,7 @@ append = CommitLog.append
 def appended(self, record):
     if record.commit > 0:
         here()
-        threading.Event().wait()
+        wait()
     append(self, record)
 CommitLog.append = appended
 """
@@ -44,9 +44,13 @@ def appended(self, record):
 CommitLog.append = appended
 """
 PROGRAM = """
-import sys, threading
+import sys, time
 def here():
     print("here", flush=True)
+def wait():
+    # In short sleeps: a signal that comes right before a long one is not seen until that has ended.
+    while True:
+        time.sleep(0.01)
 {waiting}
 from viewkeeper.cli.main import main
 main()

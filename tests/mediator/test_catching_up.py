@@ -1,7 +1,7 @@
 """When everything that was committed is there: also while others write on, and not a moment before."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -9,11 +9,12 @@ from live_shop import THREE_WAY, WITHIN, MemoryStore, Shop
 from waiting import until
 
 from viewkeeper.algebra.memory import MemoryZSet
-from viewkeeper.errors import SourceUnavailable
+from viewkeeper.errors import PositionLost, SourceUnavailable, SourceUnfit
 from viewkeeper.mediator import feed as feed_module
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Change
+from viewkeeper.sources.base import Batch
 
 
 def order(number: int) -> Change:
@@ -135,3 +136,31 @@ def test_a_source_out_of_reach_leaves_its_own_groups_behind(at_once: bool) -> No
         shop.geo.out_of_reach = shop.geo.unreachable_end = False
         mediator.catch_up()
     shop.assert_all_right(plans[0], store)
+
+
+def test_a_source_with_no_end_may_still_have_to_say_that_its_changes_are_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = Shop()
+    plan = shop.group("g", {"a": (THREE_WAY, "sweep")})
+    store = shop.start(plan)
+    looked = threading.Event()
+
+    def end() -> str:
+        raise SourceUnfit("nothing captures the changes of geo")
+
+    def transactions(after: str | None, stop: threading.Event) -> Iterator[Batch]:
+        assert looked.wait(20)
+        raise PositionLost("another database is in the place of geo")
+        yield
+
+    monkeypatch.setattr(shop.geo, "end", end)
+    monkeypatch.setattr(shop.geo, "transactions", transactions)
+    looks: list[None] = []
+
+    def watch() -> None:
+        looks.append(None)
+        if len(looks) == 5:
+            looked.set()
+
+    with Mediator(shop.sources, [plan], MemoryZSet, store) as mediator:
+        mediator.catch_up(watch=watch)
+    assert store.halted == {"a": "another database is in the place of geo"}

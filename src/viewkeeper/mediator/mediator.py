@@ -119,9 +119,17 @@ class Mediator:
             except SourceError as error:
                 lost[name] = error
         self._start_groups()
+        begin = monotonic()
 
         def left_behind(group: Group) -> SourceError | None:
-            return next((lost[name] for name in tuple(group.channels) if name in lost), None)
+            return next((lost[name] for name in tuple(group.channels) if name in lost and has_told(name)), None)
+
+        def has_told(source: str) -> bool:
+            # A stream that has said nothing yet may have to say that changes are lost, which halts views; one that has
+            # failed is for the groups to deal with.
+            feed = self.feeds[source]
+            told = feed.begun or feed.trouble is not None or monotonic() - begin > patience
+            return told and feed.failure is None
 
         def behind() -> list[Group]:
             return [one for one in self.groups if not one.failure and not one.caught_up(ends, settled=settled)]
