@@ -30,3 +30,12 @@ def seconds(duration: str | float) -> float:
         if scale:
             return float(number) * scale
     raise UsageError(f"{duration!r} is not a duration", "write '7 days', '12 hours', '30 minutes', '90 s' or '0'")
+
+
+def in_words(seconds: float) -> str:
+    """A duration in the largest unit that gives a whole number of them."""
+    for unit in ("day", "hour", "minute"):
+        number, rest = divmod(seconds, _SECONDS[unit])
+        if number and not rest:
+            return f"{number:.0f} {unit}{'' if number == 1 else 's'}"
+    return f"{seconds:g} s"

@@ -1,13 +1,16 @@
 """Projects applied to a warehouse, again and again, as they change."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from project_folder import SHOP, make_shop, write_files
 
 from viewkeeper import Project, Warehouse
-from viewkeeper.errors import ViewkeeperError
+from viewkeeper.errors import SourceUnavailable, ViewkeeperError
 from viewkeeper.project.plan import Plan
+from viewkeeper.warehouse.keeper import Keeper
 
 V = "CREATE MATERIALIZED VIEW v AS SELECT id, amount FROM shop.orders"
 NARROWER = "CREATE MATERIALIZED VIEW v AS SELECT id FROM shop.orders"
@@ -21,8 +24,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def project_of(folder: Path, *views: str) -> Project:
-    yaml = SHOP.replace("sqlite:///shop.db", "{url: 'sqlite:///shop.db', install: true}") + "warehouse: lake\n"
+def project_of(folder: Path, *views: str, more: str = "") -> Project:
+    yaml = SHOP.replace("sqlite:///shop.db", "{url: 'sqlite:///shop.db', install: true}") + "warehouse: lake\n" + more
     for file in (folder / "views").glob("*.sql"):
         file.unlink()
     named = {f"views/{number}.sql": view for number, view in enumerate(views)}
@@ -90,3 +93,95 @@ def test_modules_may_have_dataclasses_and_comments_with_anything_in_them(folder:
     project.apply()
     with Warehouse.open(project.warehouse, read_only=True) as warehouse:
         assert warehouse.arrow("large").to_pylist() == [{"id": 1}]
+
+
+def in_one_group(name: str, select: str) -> str:
+    return f"CREATE MATERIALIZED VIEW {name} TBLPROPERTIES('group' = 'g') AS {select}"
+
+
+BEFORE = (
+    in_one_group("v", "SELECT id, amount FROM shop.orders"),
+    in_one_group("z", "SELECT id, name FROM shop.people"),
+    "CREATE MATERIALIZED VIEW r AS SELECT v.amount, z.name FROM v JOIN z ON v.amount = z.id",
+    "CREATE MATERIALIZED VIEW total AS SELECT SUM(amount) AS total FROM r",
+)
+# Neither the new v nor the new z has what the present r reads, and the new r reads both of them, and one that is new.
+AFTER = (
+    in_one_group("v", "SELECT id, cust FROM shop.orders"),
+    in_one_group("z", "SELECT id AS person FROM shop.people"),
+    in_one_group("zz", "SELECT id AS person, name FROM shop.people"),
+    "CREATE MATERIALIZED VIEW r AS SELECT v.cust AS amount, z.person, zz.name FROM v JOIN z ON v.cust = z.person "
+    "JOIN zz ON z.person = zz.person",
+    "CREATE MATERIALIZED VIEW total AS SELECT SUM(amount) AS total FROM r",
+)
+
+
+def test_views_that_fit_each_other_only_when_all_have_changed(folder: Path) -> None:
+    project_of(folder, *BEFORE).apply()
+    with Warehouse.open(folder / "lake", read_only=True) as warehouse:
+        before = warehouse.status().commit
+    after = project_of(folder, *AFTER)
+    assert actions(after.plan()) == {"v": "reload", "z": "reload", "zz": "create", "r": "reload", "total": "reload"}
+    after.apply()
+    assert not after.plan().changes
+    with Warehouse.open(folder / "lake") as warehouse:
+        assert warehouse.status().commit == before + 1
+        assert warehouse.arrow("r").to_pylist() == [{"amount": 7, "person": 7, "name": "Ann"}]
+        with closing(sqlite3.connect(folder / "shop.db")) as database:
+            database.executescript("BEGIN; INSERT INTO orders VALUES (2, 7, 20); COMMIT")
+        warehouse.catch_up()
+        assert warehouse.arrow("total").to_pylist() == [{"total": 14}]
+
+
+def test_what_fails_on_the_way_leaves_all_of_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project_of(folder, *BEFORE).apply()
+    create = Keeper.create_view
+
+    def failing(self: Keeper, sql: str) -> str:
+        if "VIEW r " in sql:
+            raise SourceUnavailable("shop is out of reach")
+        return create(self, sql)
+
+    after = project_of(folder, *AFTER)
+    with monkeypatch.context() as patch:
+        patch.setattr(Keeper, "create_view", failing)
+        with pytest.raises(SourceUnavailable, match="out of reach"):
+            after.apply()
+    with Warehouse.open(folder / "lake") as warehouse:
+        assert set(warehouse.definitions) == {"v", "z", "r", "total"}
+        assert warehouse.arrow("v").to_pylist() == [{"id": 1, "amount": 10}]
+        with closing(sqlite3.connect(folder / "shop.db")) as database:
+            database.executescript("BEGIN; INSERT INTO orders VALUES (2, 7, 7); COMMIT")
+        warehouse.catch_up()
+        assert warehouse.arrow("r").to_pylist() == [{"amount": 7, "name": "Ann"}]
+    after.apply()
+    assert not after.plan().changes
+
+
+CUBE = """
+cubes:
+  sales: {fact: shop.orders, dimensions: [cust], measures: 'SUM(amount) AS total', count: 1}
+"""
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_cube_is_changed_by_one_commit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project_of(folder, more=CUBE).apply()
+
+    def failing(self: Keeper, sql: str) -> str:
+        raise SourceUnavailable("shop is out of reach")
+
+    changed = project_of(folder, more=CUBE.replace("AS total", "AS total, COUNT(*) AS n"))
+    assert [str(step.action) for step in changed.plan().cubes] == ["reload"]
+    with monkeypatch.context() as patch:
+        patch.setattr(Keeper, "create_view", failing)
+        with pytest.raises(SourceUnavailable, match="out of reach"):
+            changed.apply()
+    with Warehouse.open(folder / "lake", read_only=True) as warehouse:
+        assert warehouse.arrow("sales_cust").to_pylist() == [{"cust": 7, "total": 10}]
+        before = warehouse.status().commit
+    changed.apply()
+    assert not changed.plan().changes
+    with Warehouse.open(folder / "lake", read_only=True) as warehouse:
+        assert warehouse.status().commit == before + 1
+        assert warehouse.arrow("sales_cust").to_pylist() == [{"cust": 7, "total": 10, "n": 1}]

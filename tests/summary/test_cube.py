@@ -114,6 +114,15 @@ def test_a_name_that_means_two_columns():
     assert star.find("people.name") == StarColumn("people", "name")
 
 
+def test_a_name_that_means_columns_of_two_tables_of_one_name():
+    star = tables(relation("other.items", "itemID", itemID="INT", name="STRING"))
+    for name in ("name", "items.name"):
+        with pytest.raises(UnknownName) as caught:
+            star.find(name)
+        assert caught.value.hint == "write retail.items.name or other.items.name"
+    assert star.find("other.items.name") == StarColumn("items_", "name")
+
+
 def test_an_unknown_fact():
     with pytest.raises(UnknownName, match=r"no source has a table retail.poss") as caught:
         star_tables("retail.poss", RELATIONS)

@@ -1,6 +1,6 @@
 """Cubes over a live warehouse: sizes as the data has them, all tables or none, every point answered."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,9 +8,10 @@ import pytest
 from retail_shop import HIERARCHIES, RetailShop, bag, random_rows
 
 from viewkeeper import Warehouse
-from viewkeeper.errors import DefinitionError
+from viewkeeper.errors import DefinitionError, UnknownView, UsageError
 from viewkeeper.summary.cube import Cube, read_cube
 from viewkeeper.summary.star_tables import star_tables
+from viewkeeper.warehouse.keeper import Keeper
 from viewkeeper.warehouse.summaries import cube_sizes
 from viewkeeper.warehouse.summaries.explained_query import explain_query
 
@@ -57,8 +58,10 @@ def test_sizes_are_those_of_the_data(
 
 
 def test_every_point_is_answered_from_what_was_chosen(lake: Warehouse, shop: RetailShop) -> None:
+    before = lake.status().commit
     choice = lake.cube("retail.pos", DIMENSIONS, MEASURES, count=3)
     assert choice.created
+    assert lake.status().commit == before + 1
     assert choice.space == choice.hidden_rows + sum(view.rows or 0 for view in choice.views)
     cube = cube_of(lake)
     with lake.snapshot() as snapshot:
@@ -72,21 +75,83 @@ def test_every_point_is_answered_from_what_was_chosen(lake: Warehouse, shop: Ret
         assert bag(lake.sql(cube.select(point)).collect()) == shop.bag(cube.select(point))
 
 
+@pytest.fixture
+def third_fails(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
+    """The third table that is created from now on ends with an error."""
+
+    def fails(error: BaseException) -> None:
+        create, calls = Keeper.create_view, []
+
+        def failing(self: Keeper, sql: str) -> str:
+            calls.append(sql)
+            if len(calls) == 3:
+                raise error
+            return create(self, sql)
+
+        monkeypatch.setattr(Keeper, "create_view", failing)
+
+    return fails
+
+
 @pytest.mark.parametrize("error", [DefinitionError("the third one fails", ""), KeyboardInterrupt()])
-def test_all_tables_or_none(lake: Warehouse, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    keeper = lake._keeper
-    create, calls = keeper.create_view, []
-
-    def failing(sql: str) -> str:
-        calls.append(sql)
-        if len(calls) == 3:
-            raise error
-        return create(sql)
-
-    monkeypatch.setattr(keeper, "create_view", failing)
+def test_all_tables_or_none(
+    lake: Warehouse, third_fails: Callable[[BaseException], None], error: BaseException
+) -> None:
+    third_fails(error)
+    commit = lake.status().commit
     with pytest.raises(type(error)):
         lake.cube("retail.pos", DIMENSIONS, MEASURES, count=3)
     assert lake.views == ()
+    assert lake.status().commit == commit
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["a lattice of its own", "a lattice with another summary"])
+def test_one_cube_in_the_place_of_another(lake: Warehouse, shop: RetailShop, shared: bool) -> None:
+    if shared:
+        lake.create_view(
+            "CREATE MATERIALIZED VIEW by_item AS SELECT itemID, SUM(qty) AS q FROM retail.pos GROUP BY itemID"
+        )
+    former = lake.cube("retail.pos", ["city", "date"], "SUM(qty) AS q", count=1, name="sales")
+    shop.write("UPDATE pos SET qty = qty + 1 WHERE id < 3")
+    before = lake.status()
+    tables = [view.name for view in former.views]
+    new = lake.cube("retail.pos", ["city", "date"], MEASURES, count=2, name="sales", replace=tables)
+    after = lake.status()
+    assert after.commit == before.commit + 1
+    assert {view.name for view in new.views} == set(lake.views) - {"by_item"} >= {tables[0]}
+    # Numbers go on: nobody takes a state of the new table for one of the old.
+    last = {view.view: view.state for view in before.views}
+    assert all(view.state > last[view.view] for view in after.views if view.view in tables)
+    shop.write("DELETE FROM pos WHERE id % 41 = 7")
+    shop.look_again()
+    lake.catch_up()
+    for view in lake.views:
+        assert lake.audit(view).clean
+    assert bag(lake.sql(f"SELECT * FROM {tables[0]}").collect()) == shop.bag(
+        "SELECT city, date, COUNT(*) AS n, SUM(qty) AS q, MIN(date) AS first FROM retail.pos p "
+        "JOIN retail.stores s ON p.storeID = s.storeID GROUP BY city, date"
+    )
+
+
+def test_a_cube_that_fails_leaves_the_one_before(lake: Warehouse, third_fails: Callable[[BaseException], None]) -> None:
+    former = [view.name for view in lake.cube("retail.pos", ["city", "date"], "SUM(qty) AS q", count=1).views]
+    rows = {name: bag(lake.sql(f"SELECT * FROM {name}").collect()) for name in former}
+    third_fails(KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        lake.cube("retail.pos", DIMENSIONS, MEASURES, count=3, replace=former)
+    assert set(lake.views) == set(former)
+    lake.catch_up()
+    for name in former:
+        assert bag(lake.sql(f"SELECT * FROM {name}").collect()) == rows[name]
+        assert lake.audit(name).clean
+
+
+def test_only_summaries_are_replaced(lake: Warehouse) -> None:
+    lake.create_view("CREATE MATERIALIZED VIEW sales AS SELECT id, qty FROM retail.pos")
+    with pytest.raises(UsageError, match="sales is no summary"):
+        lake.cube("retail.pos", ["date"], "SUM(qty) AS q", count=1, replace=["sales"])
+    with pytest.raises(UnknownView, match="sails"):
+        lake.cube("retail.pos", ["date"], "SUM(qty) AS q", count=1, replace=["sails"])
 
 
 def test_refreshed_when_it_is_asked_for(lake: Warehouse) -> None:

@@ -196,7 +196,9 @@ def test_a_view_may_have_its_own_retention(place: Path, clock: Clock) -> None:
             with wh.commit() as commit:
                 commit.state("main", {}, {view: orders((state, "a")) for view in views})
         clock.forward(hours=1)
-        oldest = wh.vacuum("30 hours", grace=0).oldest
+        done = wh.vacuum("30 hours", grace=0)
+        assert done.kept_longer == {"long_appended": 30 * 86400, "long_rewritten": 30 * 86400}
+        oldest = done.oldest
         assert {view: oldest[f"{view}_appended"] for view in ("long", "short", "usual")} == {
             "long": 0,
             "short": 3,

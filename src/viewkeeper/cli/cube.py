@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 @click.option("--count", type=click.IntRange(min=0), metavar="N", help="Tables beside the top.")
 @click.option("--name", metavar="PREFIX", help="What the names of the tables begin with.  [default: that of the fact]")
 @click.option("--refresh", metavar="WHEN", help="continuous, manual, or 'every 5 minutes'.  [default: continuous]")
+@click.option(
+    "--replace",
+    multiple=True,
+    metavar="TABLE",
+    help="A summary that goes in the same commit, such as one of the cube before. May be repeated.",
+)
 @click.option("--dry-run", is_flag=True, help="Choose, and create nothing.")
 @warehouse_option
 @json_option
@@ -38,6 +44,7 @@ def cube(
     count: int | None,
     name: str | None,
     refresh: str | None,
+    replace: tuple[str, ...],
     dry_run: bool,
     path: str,
     as_json: bool,
@@ -48,7 +55,8 @@ def cube(
     declared foreign keys, or by columns that are called like its key; columns that a declared hierarchy orders are
     levels of one dimension (viewkeeper add-source --hierarchy). The sizes of all points are counted from stored tables,
     or at the source. Then points are chosen greedily: each time the one that saves the most rows, if every point is
-    asked for once. The finest point is always stored.
+    asked for once. The finest point is always stored. All tables come in one commit, in which those in --replace go:
+    readers have these until then.
 
     Queries over the tables of the source are answered from what is stored: viewkeeper query.
 
@@ -73,6 +81,7 @@ def cube(
             count=count,
             name=name,
             refresh=refresh,
+            replace=replace,
             dry_run=dry_run,
             watch=tell,
         )

@@ -49,14 +49,18 @@ def vacuum(path: str, retention: str, grace: str, dry_run: bool, as_json: bool) 
         return
     what = f"{counted(done.files, 'file')} ({size(done.bytes)}) and {counted(done.commits, 'commit')}"
     click.echo(f"would delete {what}" if dry_run else f"deleted {what}")
-    for line in oldest_lines(done.oldest, dry_run=dry_run):
+    for line in oldest_lines(done.oldest, done.kept_longer, dry_run=dry_run):
         click.echo(line)
 
 
-def oldest_lines(oldest: Mapping[str, int], *, dry_run: bool) -> list[str]:
+def oldest_lines(oldest: Mapping[str, int], kept_longer: Mapping[str, float], *, dry_run: bool) -> list[str]:
     """From which state on each view can be read. Hidden tables, which only viewkeeper knows of, are left out."""
+    from viewkeeper.durations import in_words
+
+    is_now = "would be" if dry_run else "is"
+    own = {view: f"; its own retention is {in_words(kept)}" for view, kept in kept_longer.items()}
     return [
-        f"{view}: state {state} {'would be' if dry_run else 'is'} the oldest that can be read"
+        f"{view}: state {state} {is_now} the oldest that can be read{own.get(view, '')}"
         for view, state in sorted(oldest.items())
         if not view.startswith("_vk_")
     ]

@@ -44,6 +44,8 @@ class _Application:
     def __init__(self, content: Content, warehouse: "Warehouse", watch: Watch) -> None:
         self._content, self._warehouse, self._watch = content, warehouse, watch
         self._owned = read_owned(warehouse.path)
+        self._to_come: set[str] = set()
+        """views that are yet to be made what the project says"""
 
     def run(self, plan: Plan) -> None:
         sources = {one.name for one in self._warehouse.sources}
@@ -53,8 +55,10 @@ class _Application:
                 self._source(step, self._content.sources[step.name])
         self._drop(self._in_the_way(plan))
         # Those of the project come first, in its order; behind them is what is dropped.
+        self._to_come = {step.name for step in plan.views if step.changes and step.action is not Action.DROP}
         for step, view in zip(plan.views, self._content.views, strict=False):
             self._view(step, view)
+            self._to_come.discard(view.name)
         for step in plan.cubes:
             if step.action is not Action.DROP:
                 self._cube(step, self._content.cubes[step.name])
@@ -135,18 +139,29 @@ class _Application:
         self._remember(self._owned.with_view(view.name))
 
     def _alter(self, view: ProjectView) -> None:
-        """With the new definitions of those that read it, in one commit, if they can be made already."""
-        definitions = self._warehouse.definitions
-        also = readers(view, self._content.views, definitions)
-        if problem := self._problem(view, also):
-            # They need something that comes later. What they are now may fit; if not, they are made anew behind it.
-            also = []
-            if self._problem(view, also):
-                behind = stored_dependants(view.name, definitions)
-                if not behind or not set(behind) <= {one.name for one in self._content.views}:
-                    raise problem
-                self._drop(behind)
-        self._warehouse.alter_view(view.sql, also)
+        """With the new definitions of those that read it, in one commit."""
+        also = readers(view, self._content.views, self._warehouse.definitions)
+        if not (problem := self._problem(view, also)):
+            self._warehouse.alter_view(view.sql, also)
+        elif not self._problem(view, []):
+            # They need something that comes later, and what they are now fits.
+            self._warehouse.alter_view(view.sql)
+        elif len(together := self._together(view)) > 1:
+            self._warehouse.alter_views(together)
+        else:
+            raise problem
+
+    def _together(self, view: ProjectView) -> list[str]:
+        """The definitions of a view, of those that read it, and of everything that these need and that is yet to come:
+        none of them fits what the others are now."""
+        definitions, names = self._warehouse.definitions, {view.name}
+        while True:
+            behind = {one for name in names for one in stored_dependants(name, definitions)}
+            needed = {read for one in self._content.views if one.name in names | behind for read in one.views}
+            more = names | behind | (needed & self._to_come)
+            if more == names:
+                return [one.sql for one in self._content.views if one.name in names]
+            names = more
 
     def _problem(self, view: ProjectView, also: Sequence[str]) -> DefinitionError | None:
         """Why a view cannot be altered now, if it cannot."""
@@ -182,11 +197,9 @@ class _Application:
             return
         self._watch("cube", cube.name, BEGINS)
         with _at(cube.place):
-            if cube.name in self._owned.cubes:
-                # What is wrong with the new one is known before the old one goes.
-                self._warehouse.cube(**{**cube.told, "name": f"{cube.name}_new"}, dry_run=True)
-                self._drop(self._owned.cubes[cube.name].tables)
-            choice = self._warehouse.cube(**cube.told)
+            before = self._owned.cubes[cube.name].tables if cube.name in self._owned.cubes else ()
+            still_there = [table for table in before if table in self._warehouse.definitions]
+            choice = self._warehouse.cube(**cube.told, replace=still_there)
         made = MadeCube(cube.told, tuple(view.name for view in choice.views))
         self._remember(self._owned.with_cube(cube.name, made))
         loss = f"; {step.loss}" if step.loss else ""

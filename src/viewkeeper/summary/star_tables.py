@@ -75,7 +75,9 @@ class StarTables:
         if not found:
             raise self._unknown(name, owners, bool(qualifier))
         if len(found) > 1:
-            ways = " or ".join(f"{table.relation.name.rpartition('.')[2]}.{own}" for table, own in found)
+            short = [f"{table.relation.name.rpartition('.')[2]}.{own}" for table, own in found]
+            full = [f"{table.relation.name}.{own}" for table, own in found]
+            ways = " or ".join(short if len({*map(str.lower, short)}) == len(short) else full)
             raise UnknownName(f"several tables have a column {column}", f"write {ways}", code="ambiguous-name")
         table, own = found[0]
         if table.twice:

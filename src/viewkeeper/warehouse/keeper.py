@@ -34,6 +34,7 @@ from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.altering.alteration import Alteration
 from viewkeeper.warehouse.altering.altering import OTHER_COLUMNS, alter, make_anew
+from viewkeeper.warehouse.altering.reloading import alter_together
 from viewkeeper.warehouse.auditing import audits
 from viewkeeper.warehouse.audits import Audit, audited
 from viewkeeper.warehouse.catalog import Definition, find, free_name, readable
@@ -147,6 +148,11 @@ class Keeper:
         """Make a view what a definition says, and those that read it what others say."""
         with self._alone():
             return alter(self, sql, also)
+
+    def alter_views(self, statements: Sequence[str]) -> None:
+        """Make several views what definitions say, in one commit."""
+        with self._alone():
+            alter_together(self, statements)
 
     def create(self, sql: str) -> str:
         """Parse, choose an algorithm, load, and commit the first state; its name."""

@@ -37,6 +37,8 @@ class Vacuumed:
     commits: int
     oldest: dict[str, int]
     """the oldest state of each view that can still be read"""
+    kept_longer: dict[str, float]
+    """views whose own retention, in seconds, is longer than the one that was asked for"""
 
 
 def vacuum(writer: "Writer", retention: float, grace: float, *, dry_run: bool = False) -> Vacuumed:
@@ -46,7 +48,9 @@ def vacuum(writer: "Writer", retention: float, grace: float, *, dry_run: bool = 
         keep = _Kept(writer, retention, grace)
         unneeded = list(keep.unneeded_files())
         commits = keep.oldest_commit() - writer.log.numbers()[0]
-        done = Vacuumed(len(unneeded), sum(size for _, size in unneeded), commits, keep.oldest_states())
+        done = Vacuumed(
+            len(unneeded), sum(size for _, size in unneeded), commits, keep.oldest_states(), keep.longer_than(retention)
+        )
         if not dry_run and (unneeded or commits):
             writer.announce(done.oldest, keep.oldest_commits())
             for name, _ in unneeded:
@@ -120,6 +124,12 @@ class _Kept:
 
     def _record(self, commit: int) -> Record:
         return self._records[commit - self._records[0].commit]
+
+    def longer_than(self, retention: float) -> dict[str, float]:
+        """The views of today that are kept for longer, and for how long."""
+        current = self._writer.catalogs.read(self._records[-1].catalog)
+        own = {name: view.retention for name, view in current.items() if not view.hidden}
+        return {name: keep for name, keep in own.items() if keep is not None and keep > retention}
 
     def needed_files(self) -> set[str]:
         """Every file that a retained commit reads."""

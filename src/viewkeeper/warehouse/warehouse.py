@@ -258,6 +258,14 @@ class Warehouse:
         """
         return self._keeper.alter_view(sql, also)
 
+    def alter_views(self, statements: Sequence[str]) -> None:
+        """Make several views what CREATE MATERIALIZED VIEW statements say, and their readers anew, all by one commit.
+
+        For views that fit each other only when all of them have changed. They are made anew, whatever they were, and
+        created if they are not there; until the commit readers see the old ones.
+        """
+        self._keeper.alter_views(statements)
+
     def cube(
         self,
         fact: str,
@@ -268,6 +276,7 @@ class Warehouse:
         count: int | None = None,
         name: str | None = None,
         refresh: str | None = None,
+        replace: Sequence[str] = (),
         dry_run: bool = False,
         watch: Callable[[str], None] | None = None,
     ) -> "CubeChoice":
@@ -275,10 +284,13 @@ class Warehouse:
         `space_budget` rows in all.
 
         A dimension is a column of the fact or `table.column`; measures are items of SELECT: "COUNT(*) AS n". The names
-        of the tables begin with `name`. `watch` is told what is going on.
+        of the tables begin with `name`. All of them come in one commit, in which the summaries in `replace` go: those
+        of a former cube, which readers have until then. `watch` is told what is going on.
         """
         from viewkeeper.warehouse.summaries.cubes import make_cube
 
+        for table in replace:
+            self._refuse_hidden(table)
         with self.snapshot() as snapshot:
             return make_cube(
                 self._keeper,
@@ -290,6 +302,7 @@ class Warehouse:
                 count=count,
                 name=name,
                 refresh=refresh,
+                replace_tables=replace,
                 dry_run=dry_run,
                 watch=watch,
             )

@@ -51,7 +51,7 @@ def plan_alteration(overview: Overview, sql: str, also: Sequence[str] = (), *, s
         raise DefinitionError("the view has no name", "write CREATE MATERIALIZED VIEW name AS SELECT ...")
     name, catalog = name_in(create.sql), overview.catalog
     refuse_summaries(create.sql, {one: view for one, view in catalog.items() if name not in (one, view.family)})
-    present = _present(catalog, name)
+    present = present_of(catalog, name)
     dependants = _dependants(overview, name, present, whole=bool(stale))
     _refuse_circle(name, create.sql, dependants)
     gone = {name, *dependants}
@@ -79,7 +79,8 @@ def plan_alteration(overview: Overview, sql: str, also: Sequence[str] = (), *, s
     return Plan(Alteration(name, "reload", reasons, tuple(readers)), create.sql, new, present, readers)
 
 
-def _present(catalog: Catalog, name: str) -> tuple[Definition, ...]:
+def present_of(catalog: Catalog, name: str) -> tuple[Definition, ...]:
+    """The view, or the tables of the family, that has a name; none if there is none."""
     if members := families(catalog).get(name):
         return members
     view = catalog.get(name)

@@ -2,7 +2,8 @@
 
     sizes     how many groups each point has, counted from a stored table that serves, else from the fact at its source
     choice    greedy, by the benefit of each point to all that come from it          (summary/greedy.py)
-    creation  the top first, then the larger before the smaller, so that each is computed from one that is there
+    creation  the top first, then the larger before the smaller, so that each is computed from one that is there;
+              all of them in one commit, in which the tables of a cube that they replace go      (altering/swapping.py)
 
 The top is always stored. If it joins tables, so is a hidden table over the fact alone, which everything comes from.
 What MIN, MAX and COUNT(DISTINCT) need beside each table is not counted.
@@ -23,8 +24,10 @@ from viewkeeper.summary.cube_lattice import LatticeNode
 from viewkeeper.summary.defined import defined
 from viewkeeper.summary.greedy import choose, total_cost
 from viewkeeper.summary.star_tables import ForeignKey, star_tables
-from viewkeeper.warehouse.catalog import free_name
+from viewkeeper.warehouse.altering.swapping import refresh_joined, settle, swapping
+from viewkeeper.warehouse.catalog import Catalog, Definition, families, find, free_name
 from viewkeeper.warehouse.summaries.cube_sizes import CubeSizes, cube_sizes
+from viewkeeper.warehouse.summaries.naming import SUMMARY
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.keeper import Keeper
@@ -86,11 +89,13 @@ def make_cube(
     count: int | None = None,
     name: str | None = None,
     refresh: str | None = None,
+    replace_tables: Sequence[str] = (),
     dry_run: bool = False,
     watch: Watch | None = None,
 ) -> CubeChoice:
     """Choose the points of a cube that are worth storing, and create them unless it is a dry run."""
     _check_limits(space_budget, count)
+    gone = _replaced(keeper.writer.catalog, replace_tables)
     tell = watch or (lambda line: None)
     relations = keeper.relations()
     sources = keeper.sources.definitions()
@@ -103,9 +108,20 @@ def make_cube(
     tell(f"counting the groups of {len(cube.points)} points of the cube")
     sizes = cube_sizes(keeper, snapshot, cube)
     choice = _choice(cube, sizes, prefix, properties, space_budget, count)
+    names = {view.name for view in gone}
+    staying = {one: view for one, view in keeper.writer.catalog.items() if one not in names}
     for view in choice.views:
-        free_name(keeper.writer.catalog, view.name)
-    return choice if dry_run else _created(keeper, choice, tell)
+        free_name(staying, view.name)
+    return choice if dry_run else _created(keeper, choice, gone, tell)
+
+
+def _replaced(catalog: Catalog, names: Sequence[str]) -> list[Definition]:
+    """The tables that a cube takes the place of."""
+    found = {table.name: table for name in names for table in (families(catalog).get(name) or (find(catalog, name),))}
+    for name, table in found.items():
+        if SUMMARY not in table.properties:
+            raise UsageError(f"{name} is no summary, so it is no table of a cube", "name tables of the cube before")
+    return [*found.values()]
 
 
 def checked_cube(
@@ -178,17 +194,14 @@ def _choice(
     )
 
 
-def _created(keeper: "Keeper", choice: CubeChoice, tell: Watch) -> CubeChoice:
-    """All tables, or none: what was created is dropped again if another one cannot be."""
+def _created(keeper: "Keeper", choice: CubeChoice, gone: Sequence[Definition], tell: Watch) -> CubeChoice:
     first, *others = choice.views
     made: dict[str, int] = {}
-    try:
+    settle(keeper, gone)
+    refresh_joined(keeper, parse_definition(first.sql, keeper.relations()))
+    with swapping(keeper, gone) as world:
         for view in (first, *sorted(others, key=lambda one: -one.estimated_rows)):
             tell(f"creating {view.name} ({len(made) + 1} of {len(choice.views)})")
-            keeper.create_view(view.sql)
-            made[view.name] = keeper.writer.last.tables[view.name].rows
-    except BaseException:  # Ctrl-C too: what is half there belongs to nobody
-        for name in reversed(made):
-            keeper.drop_view(name)
-        raise
+            world.create_view(view.sql)
+            made[view.name] = world.writer.last.tables[view.name].rows
     return replace(choice, views=tuple(replace(one, rows=made[one.name]) for one in choice.views), created=True)
