@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from live_shop import THREE_WAY, WITHIN, MemoryStore, Shop
+from live_shop import THREE_WAY, WITHIN, MemoryStore, Shop, resumed
 from waiting import until
 
 from viewkeeper.algebra.memory import MemoryZSet
@@ -164,3 +164,22 @@ def test_a_source_with_no_end_may_still_have_to_say_that_its_changes_are_lost(mo
     with Mediator(shop.sources, [plan], MemoryZSet, store) as mediator:
         mediator.catch_up(watch=watch)
     assert store.halted == {"a": "another database is in the place of geo"}
+
+
+def test_a_group_whose_changes_are_lost_takes_no_other_along() -> None:
+    shop = Shop()
+    behind, ahead = shop.group("behind", {"a": (THREE_WAY, "sweep")}), shop.group("ahead", {"b": (WITHIN, "sweep")})
+    store = shop.start(behind, ahead)
+    for number in range(6):
+        shop.shop.commit(order(number), Change("shop.lines", (number, number, 1), 1))
+    with Mediator(shop.sources, [ahead], MemoryZSet, store) as mediator:
+        mediator.catch_up()
+    assert shop.shop.acknowledged == shop.shop.end()
+    shop.shop.commit(order(6), Change("shop.lines", (6, 6, 1), 1))
+    plans = [behind, resumed(ahead, store)]
+    with Mediator(shop.sources, plans, MemoryZSet, store) as mediator:
+        mediator.catch_up()
+    assert set(store.halted) == {"a"}
+    assert "forgotten" in store.halted["a"]
+    assert store.vectors["ahead"]["shop"] == shop.shop.end()
+    assert store.contents["b"].size() == 7

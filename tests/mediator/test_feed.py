@@ -343,6 +343,19 @@ def test_a_position_that_is_lost_ends_the_stream_and_every_reading() -> None:
         assert replies.all == [feed.failure]
 
 
+def test_a_position_that_is_lost_is_given_up_for_those_that_are_ahead_of_it() -> None:
+    source = numbers(9)
+    source.acknowledge(position(5))
+    with fed(source, after=2) as feed:
+        subscriptions = [feed.subscribe(position(number), lambda: None) for number in (2, 3, 6, 2, 7)]
+        feed.start()
+        until(lambda: feed.upto >= position(9))
+        assert feed.failure is None
+        assert [one.lost is not None for one in subscriptions] == [True, True, False, True, False]
+        assert len(subscriptions[2].take()) == 3
+        assert len(subscriptions[4].take()) == 2
+
+
 def test_any_other_error_of_a_stream_ends_it_and_is_explained() -> None:
     class Broken(LiveMemorySource):
         def transactions(self, after: Position | None, stop: threading.Event) -> Iterator[Batch]:

@@ -427,3 +427,68 @@ def test_large_views_are_made_anew_on_spark(tmp_path: Path, spark: "SparkSession
         for view in ("named", "per_name"):
             assert warehouse.audit(view).clean
             assert Counter(map(tuple, warehouse.read(view).collect())) == world.expected(view)
+
+
+# --- several at once ---
+
+
+def alter_together(world: World, properties: str = "", **views: str) -> None:
+    """By one commit, and everything follows the next changes."""
+    before = world.warehouse.status().commit
+    world.warehouse.alter_views([statement(name, query, properties) for name, query in views.items()])
+    assert world.warehouse.status().commit == before + 1
+    world.views |= views
+    world.sell()
+    world.check()
+
+
+def test_views_that_fit_each_other_only_when_all_have_changed(world: World) -> None:
+    world.create(named=NAMED, big=BIG, vip=VIP, per_name=PER_NAME)
+    world.sell()
+    world.check()
+    last = {name: world.states(name)[-1] for name in world.views}
+    alter_together(
+        world,
+        vip="SELECT n.who, b.amount, t.city FROM named n JOIN big b ON n.id = b.number JOIN towns t ON n.who = t.name",
+        per_name="SELECT who, COUNT(*) AS n FROM named GROUP BY who",
+        towns=f"SELECT p.name, p.city, o.id FROM {JOINED}",
+        big="SELECT id AS number, amount FROM shop.orders WHERE amount > 30",
+        named=f"SELECT o.id, p.name AS who FROM {JOINED}",
+    )
+    assert all(world.states(name)[0] > state for name, state in last.items())
+
+
+def test_a_reader_that_has_no_new_definition_and_needs_one_is_named(world: World) -> None:
+    world.create(named=NAMED, big=BIG, per_name=PER_NAME)
+    before = world.warehouse.status().commit
+    with pytest.raises(DefinitionError, match="per_name, which reads named, cannot be made anew with it"):
+        world.warehouse.alter_views([statement("named", f"SELECT o.id FROM {JOINED}"), statement("big", BIG)])
+    assert world.warehouse.status().commit == before
+    world.sell()
+    world.check()
+
+
+def test_what_waits_in_a_lattice_that_a_new_summary_is_in_is_applied_first(world: World) -> None:
+    manual = "'refresh' = 'manual'"
+    world.create(named=NAMED)
+    world.warehouse.create_view(statement("cities", CITIES, manual))
+    world.views["cities"] = CITIES
+    world.sell()
+    world.warehouse.catch_up()
+    before = world.warehouse.status().commit
+    # The fact of `names` is there; one that reads a new view cannot even be parsed before that is.
+    world.warehouse.alter_views(
+        [
+            statement("per_id", "SELECT number, COUNT(*) AS n FROM narrow GROUP BY number", manual),
+            statement("names", NAMES, manual),
+            statement("narrow", "SELECT id AS number FROM shop.orders"),
+        ]
+    )
+    assert world.warehouse.status().commit > before + 1, "what has waited is a commit of its own"
+    world.views |= {
+        "narrow": "SELECT id AS number FROM shop.orders",
+        "names": NAMES,
+        "per_id": "SELECT number, COUNT(*) AS n FROM narrow GROUP BY number",
+    }
+    world.sell()
+    world.check()

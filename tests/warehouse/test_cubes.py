@@ -154,6 +154,12 @@ def test_only_summaries_are_replaced(lake: Warehouse) -> None:
         lake.cube("retail.pos", ["date"], "SUM(qty) AS q", count=1, replace=["sails"])
 
 
+def test_not_while_the_warehouse_is_maintained(lake: Warehouse) -> None:
+    with lake._keeper.maintaining(), pytest.raises(UsageError, match="being maintained"):
+        lake.cube("retail.pos", ["date"], "SUM(qty) AS q", count=0)
+    assert lake.views == ()
+
+
 def test_refreshed_when_it_is_asked_for(lake: Warehouse) -> None:
     choice = lake.cube("retail.pos", ["city", "date"], "SUM(qty) AS q", count=1, refresh="manual")
     refreshed = {view.view: view.refresh for view in lake.status().views}

@@ -11,7 +11,7 @@ import pytest
 from viewkeeper import Warehouse
 from viewkeeper.errors import UsageError
 from viewkeeper.sources.sqlite.source import SqliteSource
-from viewkeeper.warehouse.keeper import Keeper
+from viewkeeper.warehouse.images import Images
 
 VIEWS = {
     "remote": "SELECT t.id, t.a FROM s.t t",
@@ -106,7 +106,7 @@ def test_a_reload_that_is_broken_off_loses_nothing(
         create(warehouse, name, "SELECT id, a FROM s.t")
     database.execute("INSERT INTO t VALUES (2, 20)")
     with monkeypatch.context() as patched:
-        patched.setattr(Keeper, "_content", broken_off)
+        patched.setattr(Images, "content", broken_off)
         with pytest.raises(KeyboardInterrupt):
             warehouse.reload("v")
     database.execute("INSERT INTO t VALUES (3, 30)")

@@ -128,6 +128,10 @@ class Feed:
                 self._wake()
                 self._stop.wait(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
+            except PositionLost as error:
+                if self.begun or not self._leave_behind(error):
+                    self._fail(error)
+                    return
             except ViewkeeperError as error:
                 self._fail(error)
                 return
@@ -135,6 +139,19 @@ class Feed:
                 self._fail(ProtocolError(f"the stream of {self.source.name} failed: {error!r}"))
                 return
         self.source.stream_broke(SourceUnavailable("it was stopped"))
+
+    def _leave_behind(self, error: PositionLost) -> bool:
+        """Give up those that are farthest behind, if others are not: what these need may still be there."""
+        with self._news:
+            ahead = [one.position for one in self._subscriptions if one.position > (self._after or "")]
+            if not ahead:
+                return False
+            for one in self._subscriptions:
+                if one.position not in ahead:
+                    one.lost = error
+            self.upto = self._after = self._forgotten = min(ahead)
+        self._wake()
+        return True
 
     def _refuse_positions_ahead(self) -> None:
         """The source sees whether it has what the first of all needs. A group may be where it has never come to: it

@@ -45,7 +45,7 @@ class HistoryRecorder:
     def __init__(self, keeper: "Keeper", plans: Sequence[GroupPlan]) -> None:
         self._groups: dict[str, _Recorded] = {}
         for plan in plans:
-            read = keeper.relations_at(plan) if _shown(plan) else {}
+            read = keeper.images.at(plan) if _shown(plan) else {}
             relations = {name: _memory(rows) for name, rows in read.items()}
             group = self._groups[plan.name] = _Recorded(plan, relations, dict(plan.vector))
             for view in _shown(plan):

@@ -15,38 +15,34 @@ from dataclasses import replace
 from typing import Any
 
 from viewkeeper.algebra.adaptive import Engines
-from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.errors import DefinitionError, UsageError
-from viewkeeper.mediator.base_image import Collect, image_at
 from viewkeeper.mediator.choice import promised
 from viewkeeper.mediator.group import GroupPlan, Recorder
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Position, Vector
-from viewkeeper.sources.base import Source
 from viewkeeper.sql.create_clauses import IfThere, read_create
 from viewkeeper.sql.definition import name_in
-from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.altering.alteration import Alteration
-from viewkeeper.warehouse.altering.altering import OTHER_COLUMNS, alter, make_anew
+from viewkeeper.warehouse.altering.altering import alter
 from viewkeeper.warehouse.altering.reloading import alter_together
 from viewkeeper.warehouse.auditing import audits
 from viewkeeper.warehouse.audits import Audit, audited
 from viewkeeper.warehouse.catalog import Definition, find, free_name, readable
-from viewkeeper.warehouse.collected import CollectedRows
 from viewkeeper.warehouse.columns import HIDDEN, RESERVED
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.halted import Halts
+from viewkeeper.warehouse.images import Images
 from viewkeeper.warehouse.kept_views import Kept, KeptViews
 from viewkeeper.warehouse.known_relations import refuse_summaries
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.load_progress import Loads
-from viewkeeper.warehouse.parquet_files import STAGING
+from viewkeeper.warehouse.reload import reload_view
 from viewkeeper.warehouse.self_maintained.automatic import REMOTE
 from viewkeeper.warehouse.self_maintained.change_rates import recent, transactions_per_hour
 from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic, storage_for
@@ -54,13 +50,10 @@ from viewkeeper.warehouse.self_maintained.creating import create as create_self_
 from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.warehouse.self_maintained.mending import audit as audit_self_maintained
-from viewkeeper.warehouse.self_maintained.mending import reload as reload_self_maintained
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.stored_states import StoredStates
 from viewkeeper.warehouse.summaries.keeping import Summaries
 from viewkeeper.warehouse.summaries.lattice import Lattice
-from viewkeeper.warehouse.summaries.mending import reload
-from viewkeeper.warehouse.told_readers import readers_alone, with_readers
 from viewkeeper.warehouse.view_properties import ALGORITHM, HIERARCHY, KEY, LEVEL, SOURCES, SQL, VIEWS
 from viewkeeper.warehouse.writer import Writer
 
@@ -77,8 +70,9 @@ class Keeper:
         self.sources = sources
         self.engines = engines
         self.loads = Loads()
-        self._halts = Halts(files.store)
+        self.halts = Halts(files.store)
         self.views = KeptViews(lambda: writer.catalog, sources, self._halt_unfit)
+        self.images = Images(self)
         self.summaries = Summaries(self)
         self.self_maintained = SelfMaintainedViews(self)
         self._store = StoredStates(files, commit, engines, self.summaries, self.self_maintained)
@@ -93,16 +87,16 @@ class Keeper:
         return self.views.all()
 
     def _halt_unfit(self, view: Definition, reason: str) -> None:
-        if view.name not in self._halts.all():
+        if view.name not in self.halts.all():
             self._store.halt(view.group, view.name, reason)
 
     def relations(self) -> dict[str, Relation]:
         """What a view can be over: the relations of the sources, and the views that are stored."""
         return self.views.relations()
 
-    def _plans(self) -> list[GroupPlan]:
+    def plans(self) -> list[GroupPlan]:
         """The groups with the views that are not halted, each at the vector of its last commit."""
-        halted = self._halts.all()
+        halted = self.halts.all()
         views: dict[str, list[Maintenance]] = {}
         derived: dict[str, list[View]] = {}
         for name, view in self.kept().items():
@@ -135,7 +129,7 @@ class Keeper:
     def create_view(self, sql: str) -> str:
         """Create a view, or see to the one that is there as OR REPLACE and IF NOT EXISTS say; its name."""
         create = read_create(sql)
-        with self._alone():
+        with self.alone():
             if create.if_there is IfThere.REPLACE:
                 return alter(self, sql).view
             if create.if_there is IfThere.KEEP and (name := name_in(create.sql)) in readable(self.writer.catalog):
@@ -146,12 +140,12 @@ class Keeper:
 
     def alter_view(self, sql: str, also: Sequence[str] = ()) -> Alteration:
         """Make a view what a definition says, and those that read it what others say."""
-        with self._alone():
+        with self.alone():
             return alter(self, sql, also)
 
     def alter_views(self, statements: Sequence[str]) -> None:
         """Make several views what definitions say, in one commit."""
-        with self._alone():
+        with self.alone():
             alter_together(self, statements)
 
     def create(self, sql: str) -> str:
@@ -170,7 +164,7 @@ class Keeper:
         how = self.views.how(view)
         group = self.views.group_for(view, how)
         reasons = decision.reasons if is_automatic(view) else ()
-        with self._content(how, self._followed(group)) as (rows, at), self.new_commit() as commit:
+        with self.images.content(how, self.images.followed(group)) as (rows, at), self.new_commit() as commit:
             return self._create(commit, how, group, rows, at, reasons).name
 
     def _create(
@@ -187,14 +181,14 @@ class Keeper:
             if new := {name: place for name, place in at.items() if there.vector.get(name) != place}:
                 commit.state(group, new)
             at = {**there.vector, **new}
-        return self._created(commit, how, group, rows, at, reasons)
+        return self.created(commit, how, group, rows, at, reasons)
 
     def create_internal(self, commit: Commit, view: View, group: str, rows: Any, at: Vector) -> Definition:
         """A view of viewkeeper's own, maintained with a group that is at this vector."""
         before = next((one.how.algorithm for one in self.kept().values() if one.group == group), None)
-        return self._created(commit, self.views.how(view, before), group, rows, at)
+        return self.created(commit, self.views.how(view, before), group, rows, at)
 
-    def _created(
+    def created(
         self,
         commit: Commit,
         how: Maintenance,
@@ -229,7 +223,7 @@ class Keeper:
         }
 
     def drop_view(self, name: str) -> None:
-        with self._alone():
+        with self.alone():
             if self.summaries.members(name):
                 self.summaries.drop(name)
                 return
@@ -241,74 +235,16 @@ class Keeper:
                     self.self_maintained.drop(commit, definition)
                 else:
                     commit.drop(name)
-            self._halts.remove(definition.folder)
+            self.halts.remove(definition.folder)
 
     def remove_source(self, name: str, *, force: bool = False) -> list[str]:
         """Undo what was installed at a source; refused while views are over it."""
-        with self._alone():
+        with self.alone():
             views = [view for view, one in self.writer.catalog.items() if name in one.properties.get(SOURCES, ())]
             using = sorted(view for view in views if not view.startswith(RESERVED))
             if using:
                 raise UsageError(f"source {name} is in use by {', '.join(using)}", "drop those views first")
             return self.sources.remove(name, force=force)
-
-    # --- computing a view from its sources ---
-
-    @contextmanager
-    def _content(
-        self, how: Maintenance, vector: Vector, *, shown: bool = False
-    ) -> Iterator[tuple[Any, dict[str, Position]]]:
-        """The rows of a view at a vector, as they are stored or as they are shown, and the vector."""
-        base = self._base_of(how)
-        relations = {n: one for over in base.values() for n, one in over.relations.items() if one.source != VIEWS}
-        sources = {one.source: self.sources.source(one.source) for one in relations.values()}
-        with self.writer.staging() as folder:
-            collect = self._collecting(sources, folder)
-            contents, at = image_at(sources, relations, vector, collect, spanning=self.views.spanning(tuple(sources)))
-            self.loads.computing()
-            if VIEWS in how.view.sources:
-                for name, over in base.items():
-                    contents[name] = self.self_maintained.evaluated(over, contents)
-            parts = None if shown else how.parts
-            for source, views in (parts.local_views if parts else {}).items():
-                for local in views:
-                    contents[f"{source}.{local.name}"] = JoinPlan(local).evaluate(contents)
-            yield JoinPlan(how.view if shown else how.stored).evaluate(contents), at
-
-    @contextmanager
-    def image(
-        self, relations: Mapping[str, Relation], group: str, *, fresh: bool = False
-    ) -> Iterator[tuple[dict[str, Any], dict[str, Position]]]:
-        """The contents of relations of sources, at the vector of a group or, if it is new, as they are now."""
-        there = None if fresh else self.writer.last.groups.get(group)
-        vector = self._followed(group) if there is not None else {}
-        sources = {one.source: self.sources.source(one.source) for one in relations.values()}
-        with self.writer.staging() as folder:
-            collect = self._collecting(sources, folder)
-            contents, at = image_at(sources, relations, vector, collect, spanning=self.views.spanning(tuple(sources)))
-            self.loads.computing()
-            yield contents, {**(there.vector if there is not None else {}), **at}
-
-    def _followed(self, group: str) -> dict[str, Position]:
-        """Where a group is in the sources that its views read. In one that only a view read which is dropped by now it
-        was left behind, and what is there between may be forgotten."""
-        there = self.writer.last.groups.get(group)
-        views = [view for view in self.writer.catalog.values() if view.group == group]
-        if there is None or any(SOURCES not in view.properties for view in views if not view.hidden):
-            return dict(there.vector) if there is not None else {}
-        read = {source for view in views for source in view.properties.get(SOURCES, ())}
-        return {source: place for source, place in there.vector.items() if source in read}
-
-    def _collecting(self, sources: Mapping[str, Source], folder: str) -> Collect:
-        """Where the rows of relations go on their way, with whoever watches being told of them."""
-        self.loads.begin()
-        return lambda relation: CollectedRows(
-            relation,
-            self.engines,
-            self.files.store,
-            f"{STAGING}/{folder}",
-            self.loads.reading(sources[relation.source], relation),
-        )
 
     def group_of(self, view: str) -> str:
         """The group of a view."""
@@ -317,23 +253,8 @@ class Keeper:
     def groups(self) -> frozenset[str]:
         return frozenset(self.writer.last.groups)
 
-    def _base_of(self, how: Maintenance) -> Mapping[str, View | OuterJoinView]:
-        """The views that must be computed to compute a view over views, in order; or the view itself."""
-        if VIEWS not in how.view.sources:
-            return {how.view.name: how.view}
-        kept, needed = self.kept(), list(how.view.relations)
-        for name in needed:
-            needed += [other for other in (kept[name].reads if name in kept else ()) if other not in needed]
-        # Those that are maintained by what is stored for them read no other views.
-        alone = {name: one.view for name, one in self.self_maintained.views().items() if name in needed}
-        # A reader that was right before what it reads would get what that has missed twice when that is reloaded.
-        halts = self._halts.all()
-        if halted := [name for name in needed if name in halts or (name not in alone and name not in kept)]:
-            raise UsageError(f"{how.view.name} reads {halted[0]}, which is halted", f"reload {halted[0]} first")
-        return {**alone, **{name: one.how.view for name, one in kept.items() if name in needed}}
-
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def alone(self) -> Iterator[None]:
         """One thing at a time: a group cannot be maintained while its views change under it."""
         if not self._busy.acquire(blocking=False):
             raise UsageError("the warehouse is being maintained", "wait until it is done, or stop it first")
@@ -351,9 +272,9 @@ class Keeper:
         states_per_commit: int | None = None,
     ) -> Iterator[Mediator]:
         """A mediator over all groups that have views to maintain."""
-        with self._alone():
+        with self.alone():
             plans = [
-                replace(plan, states_per_commit=plan.states_per_commit or states_per_commit) for plan in self._plans()
+                replace(plan, states_per_commit=plan.states_per_commit or states_per_commit) for plan in self.plans()
             ]
             recording = recorder(plans)
             self._recorded = recording is not None
@@ -366,30 +287,17 @@ class Keeper:
         sources = {name: self.sources.source(name) for plan in plans for how in plan.views for name in how.view.sources}
         return Mediator(sources, plans, self.engines.zset, self._store, recorder, others_need=others_need)
 
-    def relations_at(self, plan: GroupPlan) -> dict[str, Any]:
-        """The relations of a group at its vector."""
-        relations = {name: one for how in plan.views for name, one in how.view.relations.items()}
-        sources = {one.source: self.sources.source(one.source) for one in relations.values()}
-        with self.writer.staging() as folder:
-            contents, _ = image_at(
-                sources,
-                relations,
-                plan.vector,
-                lambda relation: CollectedRows(relation, self.engines, self.files.store, f"{STAGING}/{folder}"),
-            )
-            return contents
-
     def stored(self, name: str) -> Any:
         """A view as it is stored at the last commit, hidden columns included."""
         return self._store.read(name)
 
     def propagate(self, name: str | None) -> dict[str, Mapping[str, Any]]:
         """Of a summary's lattice, or of all that are deferred."""
-        with self._alone():
+        with self.alone():
             return {one.name: self.summaries.propagate(one) for one in self._deferred(name)}
 
     def refresh(self, name: str | None) -> dict[str, Mapping[str, Any]]:
-        with self._alone():
+        with self.alone():
             return {one.name: self.summaries.refresh(one) for one in self._deferred(name)}
 
     def _deferred(self, name: str | None) -> list[Lattice]:
@@ -407,7 +315,7 @@ class Keeper:
 
     def audits(self, names: Sequence[str], watch: Callable[[Sequence[str]], None]) -> list[Audit]:
         """Compute views from their sources, each at its own vector, and compare them with what is stored."""
-        with self._alone():
+        with self.alone():
             return audits(self, names, watch)
 
     def is_from_sources(self, name: str) -> bool:
@@ -419,9 +327,9 @@ class Keeper:
         """The audit of a view that is no summary."""
         if name in self.self_maintained.views():
             return audit_self_maintained(self.self_maintained, name)
-        view = self._find(name)
+        view = self.kept_one(name)
         group = self.writer.last.groups[view.group]
-        with self._content(view.how, group.vector, shown=True) as (expected, _):
+        with self.images.content(view.how, group.vector, shown=True) as (expected, _):
             stored = self._store.read(name).keep(view.how.view.columns)
             difference = expected - stored
             rows = stored.size()
@@ -430,79 +338,19 @@ class Keeper:
 
     def reload(self, name: str) -> None:
         """Make a view anew from its sources; what is different becomes a new state. This also ends a halt."""
-        with self._alone():
-            if self.summaries.members(name):
-                self._reload_summaries(name)
-                return
-            definition = find(self.writer.catalog, name)
-            for source in definition.properties.get(SOURCES, ()):
-                self.sources.refresh(source)
-            if SELF_MAINTAINED in definition.properties:
-                reload_self_maintained(self.self_maintained, definition)
-                return
-            view = self._find(name)
-            stored = tuple((column.name, column.expression.type) for column in view.how.stored.output)
-            shown = view.how.view.columns
-            if not {column for column in stored if column[0] in shown} <= set(definition.columns):
-                make_anew(self, name, OTHER_COLUMNS)
-                return
-            self.bring_others_up(name, view.group)
-            vector = self._vector_of_others(name, view.group)
-            with self._content(view.how, vector) as (rows, at):
-                before = self._store.read(name)
-                with self.new_commit() as commit:
-                    if stored == definition.columns:
-                        commit.states(view.group, [(at, with_readers(self, view.group, name, rows - before))])
-                    else:
-                        different = rows.keep(shown) - before.keep(shown)
-                        told = with_readers(self, view.group, name, different)
-                        commit.states(view.group, [(at, readers_alone(told, name))], passed_on=[told])
-                        commit.drop(name)
-                        reasons = definition.properties.get(REASONS, ())
-                        there = self.writer.last.groups[view.group].vector
-                        self._created(commit, view.how, view.group, rows, {**there, **at}, reasons)
-            self._halts.remove(definition.folder)
-
-    def _reload_summaries(self, name: str) -> None:
-        """With the whole lattice; of another one, if its fact or a dimension has other columns than it had."""
-        lattice = self.summaries.lattice_of(name)
-        self.summaries.refuse_halted_inputs(lattice)
-        catalog = self.writer.catalog
-        own = [catalog[view] for view in lattice.inputs if view.startswith(RESERVED)]
-        for source in {source for view in own for source in view.properties.get(SOURCES, ())}:
-            self.sources.refresh(source)
-        self.summaries.look_again()
-        if not self.summaries.members(name):
-            reason = self._halts.all()[next(iter(lattice.visible))].reason
-            raise UsageError(
-                f"{name} no longer fits its sources: {reason}", "put back what is missing, or create it with --replace"
-            )
-        lattice = self.summaries.lattice_of(name)
-        if self.summaries.is_outdated(lattice):
-            called = catalog[name].family or name if name in catalog else name
-            make_anew(self, called, OTHER_COLUMNS)
-        else:
-            reload(self.summaries, lattice)
+        with self.alone():
+            reload_view(self, name)
 
     def bring_others_up(self, name: str, group: str) -> None:
         """Past what halts the view: behind that, what it was before could not be known. If it is not halted it comes
         along, or is halted now: whatever happens before it is made anew, it misses nothing that it does not know of."""
-        plans = [plan for plan in self._plans() if plan.name == group]
+        plans = [plan for plan in self.plans() if plan.name == group]
         if any(how.view.name != name for plan in plans for how in plan.views):
             with self._mediating(plans, others_need=True) as mediator:
                 mediator.catch_up()
 
-    def _vector_of_others(self, name: str, group: str) -> dict[str, Position]:
-        """The positions that other views of the group are at; a source that none of them needs can be read as it is."""
-        plan = next((plan for plan in self._plans() if plan.name == group), None)
-        if plan is None:
-            return {}
-        if self._find(name).reads:
-            return dict(plan.vector)
-        needed = {source for how in plan.views if how.view.name != name for source in how.view.sources}
-        return {source: place for source, place in plan.vector.items() if source in needed}
-
-    def _find(self, name: str) -> Kept:
+    def kept_one(self, name: str) -> Kept:
+        """A view that is maintained from sources or from other views."""
         definition = find(self.writer.catalog, name)
         if SQL not in definition.properties:
             raise UsageError(f"view {name} is not maintained from sources", "it was loaded by a commit of its own")

@@ -36,7 +36,8 @@ def alter_together(keeper: "Keeper", statements: Sequence[str]) -> None:
     definitions = {**{name: sql_of(catalog, name) for name in readers}, **asked}
     reads = {name: tables_in(sql) for name, sql in definitions.items()}
     _refresh_joined(keeper, asked.values())
-    ordered = behind_what_they_read([*asked, *(name for name in readers if name not in asked)], reads)
+    # New ones last: they join a group of those that are there, and not the other way round.
+    ordered = behind_what_they_read([*dict.fromkeys((*present, *readers, *asked))], reads)
     _make_anew(keeper, {name: definitions[name] for name in ordered}, asked)
 
 
@@ -64,7 +65,7 @@ def _make_anew(keeper: "Keeper", definitions: Mapping[str, str], asked: Collecti
             except ViewkeeperError as error:
                 if view not in asked:
                     # The user did not speak of it, and should know which one is in the way.
-                    read = ", ".join(asked)
+                    read = ", ".join([one for one in asked if one in tables_in(sql)] or asked)
                     error.detail = f"{view}, which reads {read}, cannot be made anew with it: {error.detail}"
                 raise
 

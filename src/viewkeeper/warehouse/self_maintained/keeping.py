@@ -102,7 +102,7 @@ class SelfMaintainedViews:
     ) -> Iterator[tuple[dict[str, Any], dict[str, Position]]]:
         """The relations of a view at the vector of its group, or as they are now; and the vector."""
         wanted = {name: relations[name] for name in kept.view.relations}
-        with self.keeper.image(wanted, kept.group, fresh=fresh) as (contents, at):
+        with self.keeper.images.of(wanted, kept.group, fresh=fresh) as (contents, at):
             yield contents, at
 
     def computed(

@@ -129,7 +129,7 @@ class Creation:
         needed = {edge.above.name for edge in edges} | {e.node for table in self.tables for e in table.node.extremes}
         with ExitStack() as stack:
             wanted = self._to_be_read(fact, facts, new, from_fact=CHANGES in needed)
-            contents, at = stack.enter_context(summaries.keeper.image(wanted, facts.core))
+            contents, at = stack.enter_context(summaries.keeper.images.of(wanted, facts.core))
             base = Base(summaries, lattice, facts, fact, self.relations, contents)
             base.check_hierarchies()
             nodes_by_name = {node.name: node for node in nodes}

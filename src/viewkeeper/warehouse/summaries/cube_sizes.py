@@ -98,7 +98,7 @@ def _frames(
             fact_rows = rows if alias == cube.star.fact.alias else fact_rows
     if at_sources:
         wanted = {relation.name: relation for relation in at_sources.values()}
-        contents, _ = stack.enter_context(keeper.image(wanted, ""))
+        contents, _ = stack.enter_context(keeper.images.of(wanted, ""))
         for alias, relation in at_sources.items():
             frames[alias] = weighted_frame(keeper.files.spark(), contents[relation.name], relation)
             if alias == cube.star.fact.alias:

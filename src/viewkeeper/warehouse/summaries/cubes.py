@@ -197,11 +197,12 @@ def _choice(
 def _created(keeper: "Keeper", choice: CubeChoice, gone: Sequence[Definition], tell: Watch) -> CubeChoice:
     first, *others = choice.views
     made: dict[str, int] = {}
-    settle(keeper, gone)
-    refresh_joined(keeper, parse_definition(first.sql, keeper.relations()))
-    with swapping(keeper, gone) as world:
-        for view in (first, *sorted(others, key=lambda one: -one.estimated_rows)):
-            tell(f"creating {view.name} ({len(made) + 1} of {len(choice.views)})")
-            world.create_view(view.sql)
-            made[view.name] = world.writer.last.tables[view.name].rows
+    with keeper.alone():
+        settle(keeper, gone)
+        refresh_joined(keeper, parse_definition(first.sql, keeper.relations()))
+        with swapping(keeper, gone) as world:
+            for view in (first, *sorted(others, key=lambda one: -one.estimated_rows)):
+                tell(f"creating {view.name} ({len(made) + 1} of {len(choice.views)})")
+                world.create_view(view.sql)
+                made[view.name] = world.writer.last.tables[view.name].rows
     return replace(choice, views=tuple(replace(one, rows=made[one.name]) for one in choice.views), created=True)

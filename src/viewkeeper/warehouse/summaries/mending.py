@@ -79,7 +79,7 @@ def _relations(
     relations = {relation.name: relation for relation in lattice.input_relations.values()}
     at_sources = {name: relation for name, relation in relations.items() if relation.source != VIEWS}
     spark, record = summaries.files.spark(), summaries.writer.last
-    with summaries.keeper.image(at_sources, lattice.facts.core, fresh=fresh) as (contents, at):
+    with summaries.keeper.images.of(at_sources, lattice.facts.core, fresh=fresh) as (contents, at):
         frames = {name: _repeated(weighted_frame(spark, rows, relations[name])) for name, rows in contents.items()}
         for view, relation in lattice.input_relations.items():
             if relation.source == VIEWS:

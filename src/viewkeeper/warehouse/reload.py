@@ -1,0 +1,95 @@
+"""A view made anew from its sources: what is different becomes a new state, and a halt ends.
+
+its columns are what they were     the difference, for it and for those that read it, as one state
+hidden ones are others             the same, and it is stored anew under its name
+the columns or types are others    it is made anew beside the old one, with those that read it    (altering/)
+"""
+
+from typing import TYPE_CHECKING
+
+from viewkeeper.errors import UsageError
+from viewkeeper.messages import Position
+from viewkeeper.warehouse.altering.altering import OTHER_COLUMNS, make_anew
+from viewkeeper.warehouse.catalog import Definition, find
+from viewkeeper.warehouse.columns import RESERVED
+from viewkeeper.warehouse.self_maintained.choosing import REASONS
+from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
+from viewkeeper.warehouse.self_maintained.mending import reload as reload_self_maintained
+from viewkeeper.warehouse.summaries.mending import reload as reload_lattice
+from viewkeeper.warehouse.told_readers import readers_alone, with_readers
+from viewkeeper.warehouse.view_properties import SOURCES
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse.keeper import Keeper
+
+
+def reload_view(keeper: "Keeper", name: str) -> None:
+    """Make a view anew; its sources may have changed in any way since it was created."""
+    if keeper.summaries.members(name):
+        _reload_summaries(keeper, name)
+        return
+    definition = find(keeper.writer.catalog, name)
+    for source in definition.properties.get(SOURCES, ()):
+        keeper.sources.refresh(source)
+    if SELF_MAINTAINED in definition.properties:
+        reload_self_maintained(keeper.self_maintained, definition)
+    else:
+        _reload_join(keeper, definition)
+
+
+def _reload_join(keeper: "Keeper", definition: Definition) -> None:
+    name, view = definition.name, keeper.kept_one(definition.name)
+    stored = tuple((column.name, column.expression.type) for column in view.how.stored.output)
+    shown = view.how.view.columns
+    if not {column for column in stored if column[0] in shown} <= set(definition.columns):
+        make_anew(keeper, name, OTHER_COLUMNS)
+        return
+    keeper.bring_others_up(name, view.group)
+    vector = _vector_of_others(keeper, name, view.group)
+    with keeper.images.content(view.how, vector) as (rows, at):
+        before = keeper.stored(name)
+        with keeper.new_commit() as commit:
+            if stored == definition.columns:
+                commit.states(view.group, [(at, with_readers(keeper, view.group, name, rows - before))])
+            else:
+                different = rows.keep(shown) - before.keep(shown)
+                told = with_readers(keeper, view.group, name, different)
+                commit.states(view.group, [(at, readers_alone(told, name))], passed_on=[told])
+                commit.drop(name)
+                reasons = definition.properties.get(REASONS, ())
+                there = keeper.writer.last.groups[view.group].vector
+                keeper.created(commit, view.how, view.group, rows, {**there, **at}, reasons)
+    keeper.halts.remove(definition.folder)
+
+
+def _vector_of_others(keeper: "Keeper", name: str, group: str) -> dict[str, Position]:
+    """The positions that other views of the group are at; a source that none of them needs can be read as it is."""
+    plan = next((plan for plan in keeper.plans() if plan.name == group), None)
+    if plan is None:
+        return {}
+    if keeper.kept_one(name).reads:
+        return dict(plan.vector)
+    needed = {source for how in plan.views if how.view.name != name for source in how.view.sources}
+    return {source: place for source, place in plan.vector.items() if source in needed}
+
+
+def _reload_summaries(keeper: "Keeper", name: str) -> None:
+    """With the whole lattice; of another one, if its fact or a dimension has other columns than it had."""
+    lattice = keeper.summaries.lattice_of(name)
+    keeper.summaries.refuse_halted_inputs(lattice)
+    catalog = keeper.writer.catalog
+    own = [catalog[view] for view in lattice.inputs if view.startswith(RESERVED)]
+    for source in {source for view in own for source in view.properties.get(SOURCES, ())}:
+        keeper.sources.refresh(source)
+    keeper.summaries.look_again()
+    if not keeper.summaries.members(name):
+        reason = keeper.halts.all()[next(iter(lattice.visible))].reason
+        raise UsageError(
+            f"{name} no longer fits its sources: {reason}", "put back what is missing, or create it with --replace"
+        )
+    lattice = keeper.summaries.lattice_of(name)
+    if keeper.summaries.is_outdated(lattice):
+        called = catalog[name].family or name if name in catalog else name
+        make_anew(keeper, called, OTHER_COLUMNS)
+    else:
+        reload_lattice(keeper.summaries, lattice)
