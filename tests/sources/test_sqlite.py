@@ -22,6 +22,7 @@ from viewkeeper.errors import (
 from viewkeeper.messages import Fetch, position
 from viewkeeper.sources.base import Disruption, Request
 from viewkeeper.sources.sqlite import SqliteSource
+from viewkeeper.sources.sqlite import source as sqlite_source
 
 Opened = Callable[..., SqliteSource]
 
@@ -466,3 +467,24 @@ def test_a_database_file_that_is_replaced(user: sqlite3.Connection, opened: Open
     os.replace(tmp_path / "b.db", tmp_path / "a.db")
     with pytest.raises(SourceUnavailable, match="replaced"):
         next(stream)
+
+
+def test_a_stream_that_waits_for_changes_stops_at_once(
+    user: sqlite3.Connection, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_source, "REST", 3600)
+    user.execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    source = opened()
+    source.install()
+    stop, begun = threading.Event(), threading.Event()
+
+    def follow() -> None:
+        for _ in source.transactions(None, stop):
+            begun.set()
+
+    stream = threading.Thread(target=follow)
+    stream.start()
+    assert begun.wait(20)
+    stop.set()
+    stream.join(20)
+    assert not stream.is_alive()

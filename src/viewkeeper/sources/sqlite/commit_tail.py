@@ -41,6 +41,8 @@ class CommitTail:
         self._ends: list[int] = []
         self._pieces: list[Piece] = []
         self._head = 0
+        self._waiting: list[threading.Event] = []
+        """what tells those that wait for changes to stop"""
         self._error: Exception | None = None
         self._stop = threading.Event()
         # Two, since the next state is shown before the last one is let go.
@@ -62,10 +64,16 @@ class CommitTail:
     def broken(self) -> bool:
         return self._error is not None
 
-    def pieces_behind(self, last: int, patience: float) -> list[Piece]:
-        """The pieces behind a number, without a gap; none if there is no change in time."""
+    def pieces_behind(self, last: int, patience: float, stop: threading.Event) -> list[Piece]:
+        """The pieces behind a number, without a gap; none if there is no change in time, or before it is to stop."""
         with self._changed:
-            self._changed.wait_for(lambda: self._head > last or self._error is not None, timeout=patience)
+            self._waiting.append(stop)
+            try:
+                self._changed.wait_for(
+                    lambda: self._head > last or self._error is not None or stop.is_set(), timeout=patience
+                )
+            finally:
+                self._waiting.remove(stop)
             if self._head <= last:
                 if self._error is not None:
                     raise self._error
@@ -116,6 +124,9 @@ class CommitTail:
     def _follow(self) -> None:
         rested = monotonic()
         while not self._stop.wait(LOOK_EVERY):
+            if any(stop.is_set() for stop in tuple(self._waiting)):
+                with self._changed:
+                    self._changed.notify_all()
             if self._look():
                 rested = monotonic()
             elif monotonic() - rested > REST_EVERY:

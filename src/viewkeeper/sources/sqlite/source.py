@@ -188,7 +188,9 @@ class SqliteSource(Source):
         yield Batch(told, position(last))
         while not stop.is_set():
             tail = self._running_tail()
-            pieces = tail.pieces_behind(last, REST)
+            pieces = tail.pieces_behind(last, REST, stop)
+            if stop.is_set():
+                return
             if not pieces and (told := stream.disrupt(*self._log_of(stream, last, last)[1:], last)):
                 yield Batch(told, position(last))
             for portion in stream.portions(pieces):
