@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 def reload_as(keeper: "Keeper", plan: Plan) -> None:
     """Carry out a reload."""
-    refresh_joined(keeper, plan.new)
     _make_anew(keeper, {plan.alteration.view: plan.sql, **plan.readers}, [plan.alteration.view])
 
 
@@ -35,7 +34,6 @@ def alter_together(keeper: "Keeper", statements: Sequence[str]) -> None:
     readers = dict.fromkeys(reader for name in present for reader in dependants_of(catalog, name))
     definitions = {**{name: sql_of(catalog, name) for name in readers}, **asked}
     reads = {name: tables_in(sql) for name, sql in definitions.items()}
-    _refresh_joined(keeper, asked.values())
     # New ones last: they join a group of those that are there, and not the other way round.
     ordered = behind_what_they_read([*dict.fromkeys((*present, *readers, *asked))], reads)
     _make_anew(keeper, {name: definitions[name] for name in ordered}, asked)
@@ -58,6 +56,7 @@ def _make_anew(keeper: "Keeper", definitions: Mapping[str, str], asked: Collecti
     gone = [table for tables in present.values() for table in tables]
     _refuse_halted(keeper, definitions, {table.name for table in gone})
     settle(keeper, gone)
+    _refresh_joined(keeper, [definitions[name] for name in asked])
     with swapping(keeper, gone, {name: home_of(present[name]) for name in asked if name in present}) as world:
         for view, sql in definitions.items():
             try:
