@@ -30,7 +30,7 @@ from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.altering.alteration import Alteration
 from viewkeeper.warehouse.altering.altering import alter
-from viewkeeper.warehouse.altering.reloading import alter_together
+from viewkeeper.warehouse.altering.making_anew import alter_together
 from viewkeeper.warehouse.auditing import audits
 from viewkeeper.warehouse.audits import Audit, audited
 from viewkeeper.warehouse.catalog import Definition, find, free_name, readable

@@ -13,9 +13,9 @@ from viewkeeper.storage.self_maintained import storage_of
 from viewkeeper.warehouse.altering.alteration import Alteration
 from viewkeeper.warehouse.altering.canonical import RETENTION
 from viewkeeper.warehouse.altering.in_place import algorithm_before
+from viewkeeper.warehouse.altering.making_anew import reload_as
 from viewkeeper.warehouse.altering.planning import Plan, plan_alteration
 from viewkeeper.warehouse.altering.reading import definition_of, sql_of
-from viewkeeper.warehouse.altering.reloading import reload_as
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic, storage_for
 from viewkeeper.warehouse.self_maintained.creating import properties_of, reached_level
