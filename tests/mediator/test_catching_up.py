@@ -10,7 +10,7 @@ from waiting import until
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import PositionLost, SourceUnavailable, SourceUnfit
-from viewkeeper.mediator import feed as feed_module
+from viewkeeper.mediator import stream as stream_module
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Change
@@ -72,7 +72,7 @@ def test_what_is_taken_and_not_delivered_yet_is_neither_caught_up_nor_forgotten(
     plan = shop.group("g", {"a": (THREE_WAY, "batched-sweep")})
     store = shop.start(plan)
     between, go_on = threading.Event(), threading.Event()
-    real = feed_module.Subscription.take
+    real = stream_module.Subscription.take
 
     def take(self: Any, *args: Any, **options: Any) -> Any:
         events = real(self, *args, **options)
@@ -81,7 +81,7 @@ def test_what_is_taken_and_not_delivered_yet_is_neither_caught_up_nor_forgotten(
             assert go_on.wait(20)
         return events
 
-    monkeypatch.setattr(feed_module.Subscription, "take", take)
+    monkeypatch.setattr(stream_module.Subscription, "take", take)
     shop.shop.commit(order(1))
     with Mediator(shop.sources, [plan], MemoryZSet, store) as mediator:
         mediator._start_groups()

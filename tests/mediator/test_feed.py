@@ -9,8 +9,8 @@ from live_memory import LiveMemorySource
 from waiting import until
 
 from viewkeeper.errors import PositionLost, ProtocolError, SourceUnfit, ViewkeeperError
-from viewkeeper.mediator import feed as feed_module
-from viewkeeper.mediator.feed import Feed, Read
+from viewkeeper.mediator.feed import Feed
+from viewkeeper.mediator.stream import TRIMMED, Read
 from viewkeeper.messages import Change, Fetch, Position, position
 from viewkeeper.sources.base import Batch, Disruption
 from viewkeeper.sql.relation import Relation
@@ -88,7 +88,7 @@ def test_the_log_stays_bounded_while_a_group_is_stuck_and_goes_on_afterwards() -
         while len(events) < 5_000:
             events += stuck.take(100)
             taken += len(quick.take())
-            assert len(feed._log) <= 600 + feed_module.TRIMMED
+            assert len(feed._log) <= 600 + TRIMMED
         assert [int(event.position) for event in events] == list(range(1, 5_001))
         until(lambda: not feed._log or quick.take())
 
@@ -197,7 +197,7 @@ def test_a_position_is_taken_without_events_too() -> None:
         assert len(subscription.take(1)) == 1
         assert subscription.position == position(4)
         subscription.take()
-        feed._append(Batch((), position(9)))
+        feed.append(Batch((), position(9)))
         assert subscription.take() == []
         assert subscription.position == position(9)
 
@@ -206,8 +206,8 @@ def test_a_stream_that_goes_back_is_refused() -> None:
     with fed(numbers(5)) as feed:
         feed.start()
         until(lambda: feed.upto == position(5))
-        with pytest.raises(ProtocolError, match="after it had told all"):
-            feed._append(Batch([Disruption("x.numbers", position(2), "")], position(6)))
+        with pytest.raises(ProtocolError, match="after everything up to"):
+            feed.append(Batch([Disruption("x.numbers", position(2), "")], position(6)))
 
 
 # --- outages ---

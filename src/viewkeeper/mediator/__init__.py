@@ -1,5 +1,6 @@
 """The live mediator: the algorithms of `algorithms/`, driven over real sources.
 
+stream.py        the events of one source, and a place in them for every group
 feed.py          one source at work: its stream, and readings of it
 channel.py       the FIFO between a source and a group: transactions, and answers in their place among them
 maintained.py    one view: its algorithm, and a wrapper for every source with several of its relations

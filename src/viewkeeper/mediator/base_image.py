@@ -15,7 +15,8 @@ from typing import Any, Protocol
 from viewkeeper.algebra.zset import Row
 from viewkeeper.clock import monotonic
 from viewkeeper.errors import PositionLost, SourceUnavailable
-from viewkeeper.mediator.feed import Event, Feed
+from viewkeeper.mediator.feed import Feed
+from viewkeeper.mediator.stream import Event
 from viewkeeper.messages import Fetch, Position, Transaction, Vector
 from viewkeeper.sources.base import Disruption, Source
 from viewkeeper.sql.relation import Relation

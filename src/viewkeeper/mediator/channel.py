@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from viewkeeper.errors import ViewkeeperError
-from viewkeeper.mediator.feed import Event, Feed, Read, Subscription, Weights
+from viewkeeper.mediator.stream import Event, Read, Stream, Subscription, Weights
 from viewkeeper.messages import Fetch, Position, Query
 
 Reply = Callable[[list[Any]], None]
@@ -48,7 +48,7 @@ class Channel:
 
     def __init__(
         self,
-        feed: Feed,
+        feed: Stream,
         after: Position,
         make_zset: MakeZSet,
         wake: Callable[[], None],
@@ -66,7 +66,7 @@ class Channel:
 
     @property
     def source(self) -> str:
-        return self.feed.source.name
+        return self.feed.name
 
     @property
     def quiet(self) -> bool:

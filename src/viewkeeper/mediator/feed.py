@@ -15,28 +15,16 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from viewkeeper.algebra.zset import Row
 from viewkeeper.clock import monotonic
 from viewkeeper.errors import PositionLost, ProtocolError, SourceError, SourceUnavailable, ViewkeeperError
 from viewkeeper.mediator.report import SourceReport
-from viewkeeper.messages import Fetch, Position, Transaction
-from viewkeeper.sources.base import PATIENCE, Batch, Disruption, Source
-
-Event = Transaction | Disruption
-Weights = list[tuple[Row, int]]
+from viewkeeper.mediator.stream import Read, Stream, Subscription
+from viewkeeper.messages import Fetch, Position
+from viewkeeper.sources.base import PATIENCE, Batch, Source
 
 MOST_WAITING = 20_000
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 15.0
 READERS = 4
-TRIMMED = 4_096
-
-
-@dataclass(frozen=True)
-class Read:
-    """What a reading gave: the rows of each fetch with their weights, exact at a position."""
-
-    position: Position
-    rows: tuple[Weights, ...]
 
 
 @dataclass(frozen=True)
@@ -50,27 +38,16 @@ class Trouble:
     next_try: float
 
 
-class Feed:
+class Feed(Stream):
     """The stream of one source from a position on, and its readings. Start it, and close it."""
 
     def __init__(self, source: Source, after: Position | None, *, most_waiting: int = MOST_WAITING) -> None:
+        super().__init__(source.name, after)
         self.source = source
-        self.upto: Position = after or ""
         self.trouble: Trouble | None = None
-        self.failure: ViewkeeperError | None = None
-        """why there will be no more events, if so"""
         self.retained: int | None = None
-        self.transactions = 0
-        """that have come and concern a subscription, each counted once"""
         self._after = after
         self._most_waiting = most_waiting
-        self._news = threading.Condition()
-        self.begun = False
-        """whether the stream has told anything yet, if only that nothing has happened"""
-        self._log: list[Event] = []
-        self._dropped = 0
-        self._forgotten: Position = after or ""
-        self._subscriptions: list[Subscription] = []
         self._readings = 0
         self._stop = threading.Event()
         self._reader = threading.Thread(target=self._read, name=f"stream of {source.name}", daemon=True)
@@ -94,18 +71,9 @@ class Feed:
 
     def subscribe(
         self, after: Position, wake: Callable[[], None], relations: Collection[str] | None = None
-    ) -> "Subscription":
-        """A place in the stream, behind a position that the log still reaches back to; more to come calls `wake`.
-
-        It is given everything; `relations` says what concerns it, None: everything."""
+    ) -> Subscription:
         self.source.will_start_behind(after)
-        with self._news:
-            if after < self._forgotten:
-                raise ProtocolError(f"the stream of {self.source.name} has been read past {after}", "start again")
-            place = next((i for i, event in enumerate(self._log) if event.position > after), len(self._log))
-            subscription = Subscription(self, after, self._dropped + place, wake, relations)
-            self._subscriptions.append(subscription)
-            return subscription
+        return super().subscribe(after, wake, relations)
 
     def _read(self) -> None:
         pause, attempts, since = FIRST_PAUSE, 0, monotonic()
@@ -116,7 +84,7 @@ class Feed:
                         self._refuse_positions_ahead()
                     # It is there, even if what it tells has to wait.
                     pause, attempts, self.trouble = FIRST_PAUSE, 0, None
-                    self._append(batch)
+                    self.append(batch)
                 if self._stop.is_set():
                     break
                 raise SourceUnavailable(f"the stream of {self.source.name} ended")
@@ -174,45 +142,15 @@ class Feed:
             self._news.notify_all()
         self._wake()
 
-    def _append(self, batch: Batch) -> None:
-        with self._news:
-            if batch.events and batch.events[0].position < self.upto:
-                late = batch.events[0].position
-                raise ProtocolError(f"{self.source.name} tells of {late} after it had told all up to {self.upto}")
-            self._log.extend(batch.events)
-            self.transactions += sum(
-                any(one.concerned_by(event) for one in self._subscriptions) for event in batch.events
-            )
-            self.upto = self._after = max(self.upto, batch.upto)
-            self._trim()
-            self.begun = True
-            self._news.notify_all()
-        self._wake()
+    def append(self, batch: Batch) -> None:
+        """The next events have come; more of them wait while the slowest subscription is far behind."""
+        super().append(batch)
+        self._after = self.upto
         with self._news:
             self._news.wait_for(self._may_read_on)
 
     def _may_read_on(self) -> bool:
         return self._stop.is_set() or self._readings > 0 or self._behind() < self._most_waiting
-
-    def _behind(self) -> int:
-        slowest = min((subscription.place for subscription in self._subscriptions), default=self._end)
-        return self._end - slowest
-
-    @property
-    def _end(self) -> int:
-        return self._dropped + len(self._log)
-
-    def _trim(self) -> None:
-        """Forget what every subscription has taken."""
-        taken = len(self._log) - self._behind()
-        if taken > TRIMMED or taken == len(self._log):
-            self._forgotten = self._log[taken - 1].position if taken else self._forgotten
-            del self._log[:taken]
-            self._dropped += taken
-
-    def _wake(self) -> None:
-        for subscription in tuple(self._subscriptions):
-            subscription.wake()
 
     def measure(self) -> None:
         """Ask how much the source keeps for us."""
@@ -296,69 +234,3 @@ class Feed:
                 if self._stop.wait(pause):
                     raise SourceError(f"reading {self.source.name} was stopped") from None
                 pause = min(pause * 2, LONGEST_PAUSE)
-
-
-def _standing(event: Event, position: Position) -> bool:
-    """Whether it holds for who has come as far as this."""
-    return isinstance(event, Disruption) and event.standing and (event.until is None or position < event.until)
-
-
-class Subscription:
-    """A group's place in a stream."""
-
-    def __init__(
-        self, feed: Feed, after: Position, place: int, wake: Callable[[], None], relations: Collection[str] | None
-    ) -> None:
-        self.feed = feed
-        self._began, self._relations = after, relations
-        self.position = after
-        """everything up to here has been taken"""
-        self.lost: PositionLost | None = None
-        """why there is nothing behind this position, if so"""
-        self.place = place
-        self.wake = wake
-
-    @property
-    def waiting(self) -> int:
-        """Events that have come and were not taken yet. From any thread."""
-        return max(self.feed._end - self.place, 0)
-
-    def concerned_by(self, event: Event) -> bool:
-        """Whether it is a transaction behind where this began, and changes a relation of it. A part of a global
-        transaction always is one: the others are waited for."""
-        if not isinstance(event, Transaction) or event.position <= self._began:
-            return False
-        relations = self._relations
-        return (
-            relations is None
-            or event.global_id is not None
-            or any(change.relation in relations for change in event.changes)
-        )
-
-    def take(self, most: int | None = None, until: Position | None = None) -> list[Event]:
-        """The next events up to a position, at most so many; those of one position stay together."""
-        feed = self.feed
-        with feed._news:
-            begin = self.place - feed._dropped
-            end = len(feed._log) if most is None else min(begin + most, len(feed._log))
-            while begin < end < len(feed._log) and feed._log[end].position == feed._log[end - 1].position:
-                end += 1
-            events = feed._log[begin:end]
-            if until is not None:
-                keep = next((i for i, event in enumerate(events) if event.position > until), len(events))
-                del events[keep:]
-            self.place += len(events)
-            # The stream may begin before this subscription does: it begins where the first of them does.
-            events = [event for event in events if event.position > self.position or _standing(event, self.position)]
-            at_end = self.place == feed._end
-            last = events[-1].position if events else self.position
-            self.position = max(self.position, last, min(feed.upto, until or feed.upto) if at_end or until else last)
-            feed._trim()
-            feed._news.notify_all()
-        return events
-
-    def cancel(self) -> None:
-        with self.feed._news:
-            if self in self.feed._subscriptions:
-                self.feed._subscriptions.remove(self)
-            self.feed._news.notify_all()

@@ -22,10 +22,10 @@ from viewkeeper.errors import PositionLost, ProtocolError, SourceError, Viewkeep
 from viewkeeper.mediator.alignment import Alignment, GroupChange, Place, merged
 from viewkeeper.mediator.channel import Channel, Learn
 from viewkeeper.mediator.derived import DerivedView, Follower
-from viewkeeper.mediator.feed import Event, Feed
 from viewkeeper.mediator.known_rows import MOST_KNOWN, KnownRows, KnownTable
 from viewkeeper.mediator.maintained import MaintainedView, Maintenance
 from viewkeeper.mediator.report import GroupReport
+from viewkeeper.mediator.stream import Event, Stream
 from viewkeeper.mediator.without_quiet import MOST_BEHIND_ANSWERS, without_quiet
 from viewkeeper.messages import Fetch, Position, Query, Transaction, Vector, ViewDelta
 from viewkeeper.sources.base import Disruption
@@ -116,7 +116,7 @@ class Group:
     def __init__(
         self,
         plan: GroupPlan,
-        feeds: Mapping[str, Feed],
+        feeds: Mapping[str, Stream],
         make_zset: MakeZSet,
         store: Store,
         recorder: Recorder | None = None,
