@@ -196,3 +196,43 @@ def test_my_mysql(mariadb: MariaDb, spark: "SparkSession", tmp_path: Path, monke
         finally:
             root.execute("DROP USER viewkeeper")
             root.execute("DROP DATABASE shop")
+
+
+def test_my_mysql_with_a_cascading_foreign_key(
+    mariadb: MariaDb, spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user of the page sees no foreign key in information_schema; the tables are refused all the same."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
+    (privileges,) = fenced(MYSQL, "sql")
+    url = f"mariadb://viewkeeper:${{SHOP_PASSWORD}}@127.0.0.1:{mariadb.port}/shop"
+    cascade = "ADD CONSTRAINT cut FOREIGN KEY (customer) REFERENCES people (id) ON DELETE CASCADE"
+
+    def typed(*words: str) -> tuple[int, str]:
+        done = CliRunner().invoke(viewkeeper, [*words, "-w", "lake"])
+        return done.exit_code, done.output + str(done.exception or "")
+
+    with mariadb.root() as root:
+        for statement in ("CREATE OR REPLACE DATABASE shop", "USE shop", *TABLES, *statements(privileges)):
+            root.execute(statement)
+        try:
+            root.execute(f"ALTER TABLE orders {cascade}")
+            for verb in (("doctor", url, "--as", "shop"), ("add-source", "shop", url)):
+                code, said = typed(*verb, "--table", "orders")
+                assert code != 0
+                assert "is changed by its foreign key cut (ON DELETE CASCADE)" in said
+            root.execute("ALTER TABLE orders DROP FOREIGN KEY cut")
+            assert typed("add-source", "shop", url, "--table", "orders")[0] == 0
+            assert typed("create-view", "CREATE MATERIALIZED VIEW big AS SELECT id, amount FROM shop.orders")[0] == 0
+            root.execute(f"ALTER TABLE orders {cascade}")
+            root.execute("DELETE FROM people")
+            for verb in (("catch-up",), ("doctor", "shop"), ("reload", "big"), ("catch-up",)):
+                code, said = typed(*verb)
+                assert code != 0, f"{verb}: {said}"
+                assert "foreign key cut" in said
+            root.execute("ALTER TABLE orders DROP FOREIGN KEY cut")
+            assert typed("reload", "big")[0] == 0
+            assert rows("big") == "id,amount\n"
+        finally:
+            root.execute("DROP DATABASE shop")
+            root.execute("DROP USER viewkeeper")

@@ -113,7 +113,7 @@ def test_a_foreign_key_that_is_added_later_is_found(mariadb: MariaDb, root: Sess
     source = source_of(mariadb)
     root.execute("ALTER TABLE child ADD CONSTRAINT cut FOREIGN KEY (t) REFERENCES t (id) ON UPDATE SET NULL")
     (mend,) = fatal(source)
-    assert mend.startswith(f"ALTER TABLE {DATABASE}.child DROP FOREIGN KEY cut")
+    assert mend.startswith(f"ALTER TABLE `{DATABASE}`.`child` DROP FOREIGN KEY `cut`")
     source.close()
 
 

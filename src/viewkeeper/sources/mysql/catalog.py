@@ -4,17 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pymysql
+
 from viewkeeper.errors import SourceUnfit, UnknownTable
 from viewkeeper.sources.base import GLOBAL_TX, Request
 from viewkeeper.sources.mysql.charsets import Charsets
-from viewkeeper.sources.mysql.connections import Server, run
+from viewkeeper.sources.mysql.connections import DENIED, Server, quoted, run
+from viewkeeper.sources.mysql.foreign_keys import acting_keys
 from viewkeeper.sources.mysql.types import Column, Declared, column
 from viewkeeper.sql.relation import Relation
 
 OWN_PREFIX = "_viewkeeper_"
 """Tables of ours at the server begin like this."""
-
-CHANGING_ACTIONS = ("CASCADE", "SET NULL", "SET DEFAULT")
 
 Place = tuple[str, str]
 """Database and table, as the server spells them."""
@@ -27,10 +28,6 @@ COLUMNS = """
 KEY = """
     SELECT column_name FROM information_schema.key_column_usage
     WHERE table_schema = %s AND table_name = %s AND constraint_name = 'PRIMARY' ORDER BY ordinal_position"""
-
-CASCADES = """
-    SELECT constraint_name, delete_rule, update_rule FROM information_schema.referential_constraints
-    WHERE constraint_schema = %s AND table_name = %s"""
 
 
 @dataclass(frozen=True)
@@ -148,7 +145,7 @@ class _Search:
                 f"{source}.{name} is a {str(kind).lower()}: the log does not tell its changes as rows",
                 "name the tables that it is made of",
             )
-        reason = uncapturable(self._connection, (database, table), engine)
+        reason = uncapturable(self._connection, (database, table), engine, self._server.user)
         if reason is not None:
             raise UnknownTable(f"{source}.{name} {reason[0]}", reason[1])
 
@@ -162,18 +159,28 @@ class _Search:
         return declared
 
 
-def uncapturable(connection: Any, place: Place, engine: str | None) -> tuple[str, str] | None:
+def uncapturable(connection: Any, place: Place, engine: str | None, user: str) -> tuple[str, str] | None:
     """Why the log does not tell all changes of a table, and what mends it."""
     database, table = place
     if (engine or "").upper() != "INNODB":
         return f"is kept by {engine}, which has no transactions", f"ALTER TABLE {database}.{table} ENGINE = InnoDB"
-    for constraint, on_delete, on_update in run(connection, CASCADES, *place):
-        for event, action in (("DELETE", on_delete), ("UPDATE", on_update)):
-            if action in CHANGING_ACTIONS:
-                return (
-                    f"is changed by its foreign key {constraint} (ON {event} {action}), and the log does not tell that",
-                    f"ALTER TABLE {database}.{table} DROP FOREIGN KEY {constraint}, and add it without {action}",
-                )
+    try:
+        acting = acting_keys(connection, database, table)
+    except pymysql.Error as error:
+        if error.args[0] not in DENIED:
+            raise
+        # What the user may not see cannot be proven safe.
+        return (
+            "has a definition that the user may not read, so a foreign key could change it without a trace in the log",
+            f"GRANT SELECT ON {quoted(database)}.{quoted(table)} TO {quoted(user)}",
+        )
+    for one in acting:
+        return (
+            f"is changed by its foreign key {one.constraint} (ON {one.event} {one.action}), "
+            "and these changes are missing from the binary log",
+            f"ALTER TABLE {quoted(database)}.{quoted(table)} DROP FOREIGN KEY {quoted(one.constraint)}, and add it "
+            f"without {one.action}; or capture the tables without it (--table)",
+        )
     return None
 
 

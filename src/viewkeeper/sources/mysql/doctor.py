@@ -5,7 +5,7 @@ ours in the user's database, and `remove` puts it back.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pymysql
@@ -125,7 +125,7 @@ class Doctor:
                 "SELECT engine FROM information_schema.tables WHERE table_schema = %s AND table_name = %s",
                 *place,
             )
-            reason = uncapturable(connection, place, rows[0][0]) if rows else None
+            reason = uncapturable(connection, place, rows[0][0], self._server.user) if rows else None
             if reason is not None:
                 yield Finding(f"{place[0]}.{place[1]} {reason[0]}", reason[1])
 
@@ -170,7 +170,14 @@ class Doctor:
 
     def check(self, connection: Any) -> None:
         """SourceUnfit, with everything that is missing."""
-        missing = [finding for finding in self.findings(connection) if finding.fatal]
+        self._refuse(self.findings(connection))
+
+    def check_tables(self, connection: Any) -> None:
+        """SourceUnfit if the log does not have all changes of a table."""
+        self._refuse(self._tables(connection))
+
+    def _refuse(self, findings: Iterable[Finding]) -> None:
+        missing = [finding for finding in findings if finding.fatal]
         if missing:
             raise SourceUnfit(
                 f"{self._server.source}: " + "; ".join(finding.what for finding in missing),

@@ -89,6 +89,8 @@ class MySqlSource(Source):
         with self._connection() as connection:
             self._doctor.check(connection)
             after, begin = self._beginning(connection, after)
+            # A table altered since the check, before the place where the stream begins.
+            self._doctor.check_tables(connection)
             start = self._start(connection, begin)
         self._history.begin(begin)
         self.stream_starts(begin)
