@@ -75,7 +75,7 @@ class Drawing(Observer):
     def committed(self, transaction: Transaction) -> None:
         row = self._next()
         self._commits[transaction.source, transaction.position] = row
-        part = f" of {transaction.global_id}" if transaction.global_id else ""
+        part = f" of {', '.join(transaction.global_ids)}" if transaction.parts else ""
         name = self.names[transaction.source, transaction.position]
         self._dot(transaction.source, row, "dot", f"{name}{part}: {describe_changes(transaction.changes)}")
 

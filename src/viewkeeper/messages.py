@@ -35,19 +35,34 @@ class Change:
 
 
 @dataclass(frozen=True)
+class GlobalPart:
+    """A part of a global transaction: its id, and the sources that take part, each as often as it commits a part."""
+
+    id: str
+    participants: tuple[str, ...] = ()
+    count: int = 1
+    """how many parts with this id the transaction holds: more than one only if it is several merged ones"""
+
+
+@dataclass(frozen=True)
 class Transaction:
     """What one source committed at once, in the order in which it was done.
 
-    A part of a global transaction carries its id and the sources that take part in it.
+    Several parts are in one transaction where a capture could not tell its transactions apart: then the global
+    transactions that they belong to are one unit.
     """
 
     source: str
     position: Position
     changes: tuple[Change, ...]
-    global_id: str | None = None
-    participants: tuple[str, ...] = ()
+    parts: tuple[GlobalPart, ...] = ()
     merged: bool = False
     """whether it may be several transactions of the source, which its capture could not tell apart"""
+
+    @property
+    def global_ids(self) -> tuple[str, ...]:
+        """The global transactions that it has parts of."""
+        return tuple(part.id for part in self.parts)
 
 
 Equalities = tuple[tuple[str, str], ...]

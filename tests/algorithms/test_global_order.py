@@ -1,23 +1,25 @@
 """Where a global transaction stands among the others."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from viewkeeper.algorithms.global_order import GlobalOrder
-from viewkeeper.messages import Transaction, position
+from viewkeeper.messages import GlobalPart, Transaction, position
 
 
 def order(*deliveries: str) -> list[str]:
-    """Deliveries such as `x:a` or `x:T(xy)`; returns the units, members joined by +, in order."""
+    """Deliveries such as `x:a`, `x:T(xy)` or, merged, `x:T(xy)&U(xz)`; the units, members joined by +, in order."""
     made, units, counts = GlobalOrder("xyz"), [], {}
     for word in deliveries:
         source, name = word.split(":")
         counts[source] = counts.get(source, 0) + 1
-        participants = tuple(name[name.index("(") + 1 : -1]) if "(" in name else ()
-        global_id = name.split("(")[0] if participants else None
-        transaction = Transaction(source, position(counts[source]), (), global_id, participants)
-        names[source, transaction.position] = word.split("(")[0]
+        parts = [GlobalPart(*part[:-1].split("(")) for part in name.split("&") if "(" in part]
+        parts = tuple(GlobalPart(part.id, tuple(part.participants)) for part in parts)
+        transaction = Transaction(source, position(counts[source]), (), parts)
+        names[source, transaction.position] = re.sub(r"\(\w+\)", "", word)
         units += ["+".join(sorted(names[t.source, t.position] for t in unit)) for unit in made.arrive(transaction)]
     return units
 
@@ -41,6 +43,20 @@ names: dict[tuple[str, str], str] = {}
         (["x:T(xy)", "x:a", "y:U(xy)", "y:b", "x:U(xy)", "y:T(xy)"], ["x:T+x:U+x:a+y:T+y:U+y:b"]),
         # w has nothing to do with the view: nobody waits for it
         (["x:T(xw)", "x:a"], ["x:T", "x:a"]),
+        # a merged capture holds parts of T and U: it cannot be taken in pieces, so neither can T and U
+        (["x:T(xy)&U(xz)", "y:T(xy)", "z:U(xz)"], ["x:T&U+y:T+z:U"]),
+        (["y:T(xy)", "z:U(xz)", "x:T(xy)&U(xz)", "x:a"], ["x:T&U+y:T+z:U", "x:a"]),
+        # and what lies between them at another source
+        (["x:T(xy)&U(xy)", "y:T(xy)", "y:a", "y:U(xy)", "y:b"], ["x:T&U+y:T+y:U+y:a", "y:b"]),
+        # glued through a third
+        (["x:T(xy)&U(xz)", "z:U(xz)&V(yz)", "y:T(xy)", "y:V(yz)"], ["x:T&U+y:T+y:V+z:U&V"]),
+        # an id that is used again: the n-th part of each source
+        (["x:T(xy)", "x:T(xy)", "y:T(xy)", "y:T(xy)"], ["x:T+y:T", "x:T+y:T"]),
+        (["x:T(xy)", "y:T(xy)", "x:T(xy)", "x:a", "y:T(xy)"], ["x:T+y:T", "x:T+y:T", "x:a"]),
+        # listed twice, a source commits two parts
+        (["x:T(xxy)", "y:T(xxy)", "x:a", "x:T(xxy)"], ["x:T+x:T+x:a+y:T"]),
+        # two uses of one id, captured together at x
+        (["x:T(xy)&T(xy)", "y:T(xy)", "y:T(xy)"], ["x:T&T+y:T+y:T"]),
         # never whole: everything behind it waits, other sources go on
         (["x:T(xy)", "x:a", "z:b"], ["z:b"]),
     ],

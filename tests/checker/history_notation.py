@@ -7,6 +7,7 @@ y.r2(b, c):
 x: +r1 5 6, -r1 1 2                                       a delivery; positions count 1, 2, ... per source
 y T2: +r2 6 7                                             a part of global transaction T2
 y T3(x y): +r2 6 8                                        a part of T3, which x and y take part in
+y T4(x y)&T5(y z): +r2 6 9                                a merged capture with parts of two
 
 - @ x0 y0                                                 a state: rows (here none), and the vector that is claimed
 5 7, 2*5 8 @ x1 y2                                        2*: twice
@@ -18,7 +19,7 @@ from typing import Any
 from viewkeeper.checker.history import History
 from viewkeeper.messages import position
 
-_VIEW, _RELATION, _DELIVERY, _STATE = r"SELECT ", r"\w+\.\w+\(", r"\w+( \w+)?(\(.*?\))?:", r"-|\d"
+_VIEW, _RELATION, _DELIVERY, _STATE = r"SELECT ", r"\w+\.\w+\(", r"\w+( [^:]+)?:", r"-|\d"
 
 
 def written(text: str) -> History:
@@ -51,17 +52,22 @@ def _relation(line: str) -> tuple[str, dict[str, Any]]:
 
 
 def _delivery(line: str, counts: dict[str, int]) -> dict[str, Any]:
-    match = re.fullmatch(r"(\w+)(?: (\w+))?(?:\((.*?)\))?:(.*)", line)
-    assert match, line
-    source, global_id, participants, changes = match.groups()
+    delivery, _, changes = line.partition(":")
+    source, _, parts = delivery.partition(" ")
     counts[source] = counts.get(source, 0) + 1
     return {
         "source": source,
         "position": position(counts[source]),
-        "global_id": global_id,
-        "participants": participants.split() if participants else None,
         "changes": [_change(source, change) for change in changes.split(",") if change.strip()],
-    }
+    } | _parts(parts)
+
+
+def _parts(text: str) -> dict[str, Any]:
+    found = [re.fullmatch(r"(\w+)(?:\((.*?)\))?", part) for part in text.split("&") if part]
+    parts = [{"id": one[1], "participants": (one[2] or "").split()} for one in found if one]
+    if len(parts) == 1:
+        return {"global_id": parts[0]["id"], "participants": parts[0]["participants"]}
+    return {"global_parts": parts}
 
 
 def _change(source: str, text: str) -> list[Any]:

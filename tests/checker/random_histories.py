@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import Row
 from viewkeeper.checker.history import History, State
-from viewkeeper.messages import Change, Transaction, position
+from viewkeeper.messages import Change, GlobalPart, Transaction, position
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
 
@@ -108,8 +108,7 @@ def _deliveries(draw: st.DrawFn, commits: list[Commit]) -> tuple[Transaction, ..
                     source,
                     position(len(waiting[source]) + 1),
                     tuple(Change(relation, row, count) for row, count in actions),
-                    f"T{number}" if len(commit) > 1 else None,
-                    tuple(commit) if len(commit) > 1 else (),
+                    (GlobalPart(f"T{number}", tuple(commit)),) if len(commit) > 1 else (),
                 )
             )
     delivered = []

@@ -94,4 +94,4 @@ def test_example_5_splits_the_global_transaction() -> None:
     assert violation.level is Level.STRONG
     assert violation.reason is Reason.SPLIT_GLOBAL_TRANSACTION
     assert violation.message == "state 1 claims x at 1 and y at 1: that splits global transaction T2"
-    assert [(part.source, part.global_id) for part in violation.transactions] == [("y", "T2"), ("x", "T2")]
+    assert [(part.source, *part.global_ids) for part in violation.transactions] == [("y", "T2"), ("x", "T2")]

@@ -51,7 +51,7 @@ def test_what_stands_behind_a_part_waits_for_the_others(blind: bool) -> None:
     assert judgement.level is Level.WEAK
     assert judgement.violation is not None
     assert judgement.violation.reason is Reason.SPLIT_GLOBAL_TRANSACTION
-    assert {part.global_id for part in judgement.violation.transactions} == {"T"}
+    assert {part.global_ids for part in judgement.violation.transactions} == {("T",)}
 
 
 CROSSING = f"""{PAIR}
@@ -70,10 +70,10 @@ def test_crossing_transactions_are_one_unit(blind: bool) -> None:
     judgement = judged(f"{CROSSING} 0 0 @ x0 y0\n 4 2 @ x3 y2\n 4 9 @ x3 y3", blind=blind)
     assert judgement.level is Level.COMPLETE
     (merged,) = judgement.merged_units
-    assert [(member.source, member.global_id) for member in merged] == [
+    assert [(member.source, *member.global_ids) for member in merged] == [
         ("x", "T2"),
         ("y", "T4"),
-        ("x", None),
+        ("x",),
         ("x", "T4"),
         ("y", "T2"),
     ]
@@ -133,3 +133,58 @@ def test_a_participant_outside_the_history_is_not_missed(blind: bool) -> None:
         1 0 @ x1 y0
     """
     assert judged(history, blind=blind).level is Level.COMPLETE
+
+
+TOGETHER = f"""{PAIR}
+    x T(x y)&U(x y): -r1 0, +r1 2
+    y T(x y): -r2 0, +r2 1
+    y: -r2 1, +r2 5
+    y U(x y): -r2 5, +r2 2
+"""
+
+
+@both_modes
+def test_what_was_captured_together_is_one_unit(blind: bool) -> None:
+    """x delivers its parts of T and U as one transaction, and y has a local one between its parts."""
+    judgement = judged(f"{TOGETHER} 0 0 @ x0 y0\n 2 2 @ x1 y3", blind=blind)
+    assert judgement.level is Level.COMPLETE
+    (merged,) = judgement.merged_units
+    assert [(one.source, *one.global_ids) for one in merged] == [("x", "T", "U"), ("y", "T"), ("y",), ("y", "U")]
+
+
+@both_modes
+def test_a_split_of_what_was_captured_together_is_weak(blind: bool) -> None:
+    judgement = judged(f"{TOGETHER} 0 0 @ x0 y0\n 2 1 @ x1 y1\n 2 2 @ x1 y3", blind=blind)
+    assert judgement.level is Level.WEAK
+    assert judgement.violation is not None
+    assert judgement.violation.message.endswith(
+        "that splits the global transactions T and U, which were captured together"
+    )
+
+
+@both_modes
+def test_an_id_that_is_used_again_is_another_transaction(blind: bool) -> None:
+    history = f"""{PAIR}
+        x T(x y): -r1 0, +r1 1
+        x T(x y): -r1 1, +r1 2
+        y T(x y): -r2 0, +r2 1
+        y T(x y): -r2 1, +r2 2
+
+        0 0 @ x0 y0
+        1 1 @ x1 y1
+        2 2 @ x2 y2
+    """
+    assert judged(history, blind=blind).level is Level.COMPLETE
+
+
+@both_modes
+def test_a_source_that_is_listed_twice_has_two_parts(blind: bool) -> None:
+    history = f"""{PAIR}
+        x T(x x y): -r1 0, +r1 1
+        y T(x x y): -r2 0, +r2 1
+        x T(x x y): -r1 1, +r1 2
+
+        0 0 @ x0 y0
+    """
+    assert judged(history + "2 1 @ x2 y1", blind=blind).level is Level.COMPLETE
+    assert judged(history + "1 1 @ x1 y1\n 2 1 @ x2 y1", blind=blind).level is Level.WEAK

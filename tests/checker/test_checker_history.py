@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +16,7 @@ from viewkeeper.checker.judge import check
 from viewkeeper.checker.values import encode
 from viewkeeper.errors import HistoryError, UnknownName
 from viewkeeper.levels import Level
-from viewkeeper.messages import Change, Transaction, position
+from viewkeeper.messages import Change, GlobalPart, Transaction, position
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
 
@@ -108,7 +109,7 @@ def test_types_and_optional_keys_may_be_left_out() -> None:
     relation = history.relations["s.r"].relation
     assert relation.types == ("BIGINT", "DOUBLE", "STRING", "BOOLEAN", "STRING")
     assert relation.key is None
-    assert history.deliveries[0].global_id is None
+    assert history.deliveries[0].parts == ()
     assert history.states[0].vector is None
     assert history.meta == {}
 
@@ -284,10 +285,33 @@ def test_positions_increase(second: str, message: str) -> None:
     assert raised.value.detail == message
 
 
-def test_a_source_has_one_part_of_a_global_transaction() -> None:
+def test_a_delivery_with_several_parts_is_read_as_it_was_written() -> None:
     history = example()
-    history["deliveries"].append({"source": "s2", "position": position(2), "global_id": "T", "changes": []})
-    with pytest.raises(HistoryError, match=r"deliveries\[2\]: global transaction T has a second part from s2"):
+    parts = [
+        {"id": "T", "participants": ["s1", "s2"], "count": 2},
+        {"id": "U", "participants": [], "count": 1},
+    ]
+    history["deliveries"].append(
+        {"source": "s2", "position": position(2), "global_parts": parts, "merged": True, "changes": []}
+    )
+    read = History.from_json(history)
+    assert read.deliveries[2].parts == (GlobalPart("T", ("s1", "s2"), 2), GlobalPart("U"))
+    assert read.deliveries[2].merged
+    assert History.from_json(read.to_json()) == read
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([{"participants": ["s1"]}], "deliveries[0].global_parts[0]"),
+        ([{"id": "T", "count": 0}], "deliveries[0].global_parts[0].count"),
+        ("T", "deliveries[0].global_parts: expected a list"),
+    ],
+)
+def test_parts_that_cannot_be_read_are_named(parts: object, message: str) -> None:
+    history = example()
+    history["deliveries"][0]["global_parts"] = parts
+    with pytest.raises(HistoryError, match=re.escape(message)):
         History.from_json(history)
 
 

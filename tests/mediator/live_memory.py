@@ -7,7 +7,7 @@ from typing import Any
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import PositionLost, SourceUnavailable
-from viewkeeper.messages import Change, Fetch, Position, Transaction, position
+from viewkeeper.messages import Change, Fetch, GlobalPart, Position, Transaction, position
 from viewkeeper.sources.base import Batch, Disruption, Finding, Reading, Source
 from viewkeeper.sql.relation import Relation
 
@@ -38,12 +38,16 @@ class LiveMemorySource(Source):
         self._changed = threading.Condition()
 
     def commit(self, *changes: Change, global_id: str | None = None, participants: tuple[str, ...] = ()) -> None:
+        self.commit_parts(*changes, parts=(GlobalPart(global_id, participants),) if global_id else ())
+
+    def commit_parts(self, *changes: Change, parts: tuple[GlobalPart, ...]) -> None:
+        """One that may hold parts of several global transactions, as a merged capture does."""
         with self._changed:
             place = position(len(self._events) + 1)
             for change in changes:
                 rows = self.contents[change.relation]
                 self.contents[change.relation] = rows + MemoryZSet(rows.columns, [(change.row, change.count)])
-            self._events.append(Transaction(self.name, place, changes, global_id, participants))
+            self._events.append(Transaction(self.name, place, changes, parts, merged=len(parts) > 1))
             self._changed.notify_all()
 
     def at(self, place: Position) -> dict[str, MemoryZSet]:

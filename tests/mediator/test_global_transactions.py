@@ -15,7 +15,7 @@ from viewkeeper.clock import seeded
 from viewkeeper.levels import Level
 from viewkeeper.mediator.group import GroupPlan
 from viewkeeper.mediator.mediator import Mediator
-from viewkeeper.messages import Change, Position
+from viewkeeper.messages import Change, GlobalPart, Position
 
 BOTH = "SELECT o.id AS id, o.amount AS amount, p.region AS region FROM shop.orders o JOIN crm.people p ON o.cust = p.id"
 PARTICIPANTS = ("shop", "crm")
@@ -136,6 +136,53 @@ def test_parts_that_cross_become_one_state() -> None:
     (state,) = run.recorder.changes["g"]
     assert len(state.transactions) == 4
     assert run.judgement().level == Level.COMPLETE
+
+
+def test_parts_that_were_captured_together_become_one_state() -> None:
+    """A merged capture of shop holds its parts of t1 and t2: nothing can show one of them without the other."""
+    run = Run(Accounts(), "batched-sweep")
+    with run.mediator() as mediator:
+        changes = [
+            Change("shop.orders", (n, 100 + n, amount), sign) for n in (1, 2) for amount, sign in ((0, -1), (1, 1))
+        ]
+        parts = tuple(GlobalPart(name, PARTICIPANTS) for name in ("t1", "t2"))
+        run.accounts.shop.commit_parts(*changes, parts=parts)
+        run.accounts.raised("crm", 1, "t1")
+        mediator.catch_up()
+        assert not run.recorder.changes
+        run.accounts.raised("crm", 3)
+        run.accounts.raised("crm", 2, "t2")
+        mediator.catch_up()
+        assert mediator.report().groups[0].merged == 1
+    (state,) = run.recorder.changes["g"]
+    assert len(state.transactions) == 4
+    judgement = run.judgement()
+    assert judgement.level == Level.COMPLETE
+    assert [sorted({id for one in unit for id in one.global_ids}) for unit in judgement.merged_units] == [["t1", "t2"]]
+
+
+@pytest.mark.parametrize("algorithm", ["batched-sweep", "g-strobe"])
+def test_views_over_different_sources_of_a_group_wait_for_each_part_once(algorithm: str) -> None:
+    """A part from a source that one of the views does not read comes when that view has everything else."""
+    accounts = Accounts()
+    accounts.geo.commit(Change("geo.regions", (0, "north"), 1))
+    regions = "SELECT p.id AS id, r.name AS name FROM crm.people p JOIN geo.regions r ON p.region = r.id"
+    plan = accounts.group("g", {"v": (BOTH, algorithm), "w": (regions, algorithm)})
+    plan = replace(plan, views=tuple(replace(how, transactions=Transactions.GLOBAL) for how in plan.views))
+    store = accounts.start(plan)
+    everywhere = {"global_id": "t1", "participants": ("shop", "crm", "geo")}
+    with Mediator(accounts.sources, [plan], MemoryZSet, store) as mediator:
+        accounts.shop.commit(Change("shop.orders", (9, 100, 5), 1), **everywhere)
+        accounts.crm.commit(Change("crm.people", (109, 0), 1), **everywhere)
+        mediator.catch_up()
+        assert store.commits == []
+        accounts.geo.commit(Change("geo.regions", (1, "south"), 1), **everywhere)
+        mediator.catch_up()
+        accounts.crm.commit(Change("crm.people", (110, 1), 1))
+        mediator.catch_up()
+        assert mediator.report().groups[0].in_progress == 0
+    assert (110, "south") in {row for row, _ in store.contents["w"].keep(("id", "name")).weights()}
+    accounts.assert_all_right(plan, store)
 
 
 def under_load(algorithm: str, seed: int, count: int) -> None:

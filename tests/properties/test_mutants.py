@@ -95,11 +95,10 @@ def let_later_transactions_pass(patch):
     """A global transaction waits for its parts, and what stands behind one of them does not."""
 
     def arrive(self, transaction):
-        if transaction.global_id is None:
+        if not transaction.parts:
             return [(transaction,)]
-        parts = self._parts.setdefault(transaction.global_id, [])
-        parts.append(transaction)
-        return [tuple(parts)] if self._complete(transaction) else []
+        (one,) = self._parts.add(transaction)
+        return [tuple(one.members)] if one.is_whole else []
 
     patch.setattr(GlobalOrder, "arrive", arrive)
 

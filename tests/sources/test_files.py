@@ -23,7 +23,7 @@ from viewkeeper.errors import (
     UnknownTable,
     UnsupportedType,
 )
-from viewkeeper.messages import Fetch, position
+from viewkeeper.messages import Fetch, GlobalPart, position
 from viewkeeper.sources.base import Batch, Disruption, Request
 from viewkeeper.sources.files import FilesSource, snapshots
 from viewkeeper.sources.lake.workshop import Workshop
@@ -171,8 +171,22 @@ def test_tables_of_one_difference_are_one_transaction(folder: Path) -> None:
         csv(folder / "people.csv", "id,name\n1,Bob\n")
         csv(folder / "global_tx.csv", 'participants,gid,source\n"shop,crm",g7,shop\n')
     (transaction,) = next_events(source, begin)
-    assert (transaction.global_id, transaction.participants) == ("g7", ("shop", "crm"))
+    assert transaction.parts == (GlobalPart("g7", ("shop", "crm")),)
     assert len(transaction.changes) == 3
+    assert not transaction.merged
+
+
+def test_a_look_at_files_has_every_global_id_that_was_added(folder: Path) -> None:
+    csv(folder / "orders.csv", "id,item\n1,pen\n")
+    csv(folder / "global_tx.csv", "participants,gid,source\n")
+    source = source_of(folder)
+    begin = source.end()
+    with source._snapshots._taking:
+        csv(folder / "orders.csv", "id,item\n1,pen\n2,ink\n")
+        csv(folder / "global_tx.csv", 'participants,gid,source\n"shop,crm",g7,shop\n"shop,geo",g8,shop\n')
+    (transaction,) = next_events(source, begin)
+    assert set(transaction.parts) == {GlobalPart("g7", ("shop", "crm")), GlobalPart("g8", ("shop", "geo"))}
+    assert transaction.merged
 
 
 def test_the_join_of_several_tables(folder: Path) -> None:

@@ -16,7 +16,7 @@ from viewkeeper.errors import (
     SourceUnfit,
     UnknownTable,
 )
-from viewkeeper.messages import Fetch, Transaction
+from viewkeeper.messages import Fetch, GlobalPart, Transaction
 from viewkeeper.sources.base import Disruption, Request
 from viewkeeper.sources.mysql.source import MySqlSource
 
@@ -141,7 +141,7 @@ def test_a_row_in_global_tx_makes_a_transaction_a_part_of_a_global_one(root: Ses
         root.execute("COMMIT")
         recorded.catch_up()
     (one,) = recorded.transactions
-    assert (one.global_id, one.participants, len(one.changes)) == ("g7", ("s", "other"), 1)
+    assert (one.parts, len(one.changes)) == ((GlobalPart("g7", ("s", "other")),), 1)
 
 
 def test_other_databases_only_move_the_position(root: Session, opened: Open) -> None:

@@ -11,7 +11,7 @@ from postgres_server import PostgresServer, private_cluster
 from postgres_tables import TWO_TABLES, Database, a_database, eventually, write
 
 from viewkeeper.errors import PositionLost, SourceUnavailable, SourceUnfit
-from viewkeeper.messages import Change
+from viewkeeper.messages import Change, GlobalPart
 from viewkeeper.sources.base import Batch, Disruption, Source
 
 
@@ -76,9 +76,9 @@ def test_a_row_in_global_tx_makes_a_part_of_a_global_transaction(database: Datab
         database.execute("INSERT INTO global_tx VALUES ('pg,crm', 'g2', 'pg')")
         database.execute("DELETE FROM global_tx")
         recorded.catch_up()
-    assert [(one.global_id, one.participants, len(one.changes)) for one in recorded.transactions] == [
-        ("g1", ("pg", "crm"), 1),
-        ("g2", ("pg", "crm"), 0),
+    assert [(one.parts, len(one.changes)) for one in recorded.transactions] == [
+        ((GlobalPart("g1", ("pg", "crm")),), 1),
+        ((GlobalPart("g2", ("pg", "crm")),), 0),
     ]
 
 

@@ -19,7 +19,7 @@ from viewkeeper.errors import (
     UnknownTable,
     UnsupportedType,
 )
-from viewkeeper.messages import Fetch, position
+from viewkeeper.messages import Fetch, GlobalPart, position
 from viewkeeper.sources.base import Disruption, Request
 from viewkeeper.sources.sqlite import SqliteSource
 from viewkeeper.sources.sqlite import source as sqlite_source
@@ -158,8 +158,8 @@ def test_each_commit_is_a_transaction_even_after_a_checkpoint(user: sqlite3.Conn
             if number == 2:
                 user.execute("VACUUM")
     assert list(source.relations) == ["s.t"]
-    assert [(t.global_id, t.participants, len(t.changes)) for t in recorded.transactions] == [
-        (f"g{number}", ("s", "r"), 1) for number in range(5)
+    assert [(t.parts, len(t.changes)) for t in recorded.transactions] == [
+        ((GlobalPart(f"g{number}", ("s", "r")),), 1) for number in range(5)
     ]
 
 
@@ -193,6 +193,27 @@ def test_without_the_wal_commits_are_merged_but_not_across_a_reading(user: sqlit
     assert [len(transaction.changes) for transaction in recorded.transactions] == [6, 4]
     assert recorded.transactions[0].position == between
     assert all(transaction.merged for transaction in recorded.transactions)
+
+
+def test_a_merged_transaction_has_every_global_id_of_it(user: sqlite3.Connection, opened: Opened) -> None:
+    user.executescript("CREATE TABLE t (id INT); CREATE TABLE global_tx (gid TEXT, source TEXT, participants TEXT)")
+    source = opened(tables=("t",))
+    source.install()
+    source.close()
+    user.execute("SELECT * FROM t").fetchall()
+    user.execute("PRAGMA journal_mode = DELETE").fetchone()
+    source = opened(tables=("t",))
+    for gid, participants in (("g1", "s, r"), ("g2", "s"), ("g1", "s, r")):
+        user.execute("BEGIN")
+        user.execute("INSERT INTO t VALUES (1)")
+        user.execute("INSERT INTO global_tx VALUES (?, 's', ?)", (gid, participants))
+        user.execute("COMMIT")
+    with Recorded(source) as recorded:
+        recorded.catch_up()
+    (transaction,) = recorded.transactions
+    assert transaction.merged
+    assert transaction.parts == (GlobalPart("g1", ("s", "r"), 2), GlobalPart("g2", ("s",)))
+    assert len(transaction.changes) == 3
 
 
 # Values

@@ -16,6 +16,7 @@ restore that order before the algorithm sees them (`sources/sequencer.py`).
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algorithms.effects import Process
+from viewkeeper.algorithms.global_parts import GlobalParts, GlobalTransaction
 from viewkeeper.algorithms.t_strobe import StrobeWarehouse
 from viewkeeper.algorithms.update_queue import Update, UpdateQueue
 
@@ -28,18 +29,18 @@ def g_strobe(plan: JoinPlan, queue: UpdateQueue) -> Process:
 class _GlobalStrobeWarehouse(StrobeWarehouse):
     def __init__(self, plan: JoinPlan, queue: UpdateQueue) -> None:
         super().__init__(plan, queue)
-        self._sources = frozenset(plan.view.sources)
-        self._missing: dict[str, frozenset[str]] = {}
+        # All that deliver to this queue, not only those of the view: each part is delivered once and counted once.
+        self._parts = GlobalParts(queue.sources)
+        self._incomplete: set[GlobalTransaction] = set()
 
     def reflects(self, update: Update) -> None:
         super().reflects(update)
-        for part in update.transactions:
-            if part.global_id is not None:
-                # A participant that has nothing to do with the view does not report, and is not waited for.
-                missing = self._missing.setdefault(part.global_id, self._sources.intersection(part.participants))
-                self._missing[part.global_id] = missing - {part.source}
-                if not self._missing[part.global_id]:
-                    del self._missing[part.global_id]
+        for transaction in update.transactions:
+            for one in self._parts.add(transaction):
+                self._incomplete.add(one)
+                if one.is_whole:
+                    self._incomplete.discard(one)
+                    self._parts.close(one)
 
     def may_install(self) -> bool:
-        return super().may_install() and not self._missing
+        return super().may_install() and not self._incomplete

@@ -81,7 +81,9 @@ class UpdateQueue:
         self.waiting: deque[Update] = deque()
         self._delivered = 0
         self._ranked = 0
-        self._order = GlobalOrder(sources or view.sources) if whole_global_transactions else None
+        self.sources = tuple(sources or view.sources)
+        """those whose transactions are delivered"""
+        self._order = GlobalOrder(self.sources) if whole_global_transactions else None
         self._log: deque[_Delivery] = deque()
         self._log_of: list[deque[_Delivery]] = [deque() for _ in view.operands]
         self._unranked: dict[int, _Delivery] = {}

@@ -115,16 +115,17 @@ def short(position: Position) -> str:
 
 def _named(unit: Unit) -> str:
     """A unit of which at least a part is global."""
-    ids = list(dict.fromkeys(member.global_id for member in unit.members if member.global_id is not None))
-    if unit.merged:
-        return f"the global transactions {_and(ids)}, which cross"
+    ids = list(dict.fromkeys(id for member in unit.members for id in member.global_ids))
+    if unit.merged and len(ids) > 1:
+        why = "were captured together" if unit.captured_together else "cross"
+        return f"the global transactions {_and(ids)}, which {why}"
     return f"global transaction {ids[0]}"
 
 
 def _numbered(case: Case, unit: Unit) -> str:
     last = {member.source: member.position for member in unit.members}
     places = _and([f"{source} at {short(position)}" for source, position in last.items()])
-    if len(unit.members) > 1 or unit.members[0].global_id is not None:
+    if len(unit.members) > 1 or unit.members[0].parts:
         return f"{_named(unit)} ({places})"
     number = case.history.deliveries.index(unit.members[0]) + 1
     return f"transaction {number} ({places})"

@@ -14,13 +14,14 @@ each source that the state reflects, where a missing source, or a position befor
 Without vectors a history can still be judged blindly.
 
 Optional: `types` (else inferred from the values), `key`, `global_id` with `participants` (the sources of a global
-transaction), `vector`, `meta` (anything). Other keys are ignored. How values look in JSON is in `values.py`. Any system
-can write this, so a history is checked when it is made (`validation.py`), and an error names the place.
+transaction), `global_parts` instead where a delivery has parts of several, `merged` (it may be several transactions),
+`vector`, `meta` (anything). Other keys are ignored. How values look in JSON is in `values.py`. Any system can write
+this, so a history is checked when it is made (`validation.py`), and an error names the place.
 """
 
 import json
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from viewkeeper.checker.json_input import Node
 from viewkeeper.checker.validation import check_deliveries, check_relation, check_states
 from viewkeeper.checker.values import decode_row, encode_row, infer_type, known_type
 from viewkeeper.errors import HistoryError, ViewkeeperError
-from viewkeeper.messages import Change, Transaction, Vector
+from viewkeeper.messages import Change, GlobalPart, Transaction, Vector
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
@@ -204,14 +205,30 @@ def _read_rows(node: Node, types: tuple[str, ...], of: str) -> list[tuple[Row, N
 
 
 def _read_delivery(node: Node, catalog: Mapping[str, Relation]) -> Transaction:
-    global_id, participants = node.optional("global_id"), node.optional("participants")
+    merged = node.optional("merged")
     return Transaction(
         node.member("source").text(),
         node.member("position").text(),
         tuple(_read_change(change, catalog) for change in node.member("changes").elements()),
-        global_id.text() if global_id else None,
-        participants.texts() if participants else (),
+        tuple(_read_parts(node)),
+        bool(merged and merged.value),
     )
+
+
+def _read_parts(node: Node) -> Iterator[GlobalPart]:
+    """One as members of the delivery, several as a list."""
+    several = node.optional("global_parts")
+    for part in several.elements() if several else ():
+        participants, count = part.optional("participants"), part.optional("count")
+        yield GlobalPart(
+            part.member("id").text(),
+            participants.texts() if participants else (),
+            count.whole_number(least=1) if count else 1,
+        )
+    global_id, participants = node.optional("global_id"), node.optional("participants")
+    sources = participants.texts() if participants else ()
+    if global_id is not None:
+        yield GlobalPart(global_id.text(), sources)
 
 
 def _read_change(node: Node, catalog: Mapping[str, Relation]) -> Change:
@@ -250,13 +267,20 @@ def _relation_json(held: HistoryRelation) -> dict[str, Any]:
 
 
 def _delivery_json(transaction: Transaction) -> dict[str, Any]:
-    members = {
+    alone = transaction.parts[0] if len(transaction.parts) == 1 and transaction.parts[0].count == 1 else None
+    members: dict[str, Any] = {
         "source": transaction.source,
         "position": transaction.position,
-        "global_id": transaction.global_id,
+        "global_id": alone.id if alone else None,
         "changes": [[change.relation, encode_row(change.row), change.count] for change in transaction.changes],
     }
-    return members | ({"participants": list(transaction.participants)} if transaction.participants else {})
+    if alone is not None and alone.participants:
+        members["participants"] = list(alone.participants)
+    elif transaction.parts and alone is None:
+        members["global_parts"] = [
+            {"id": part.id, "participants": list(part.participants), "count": part.count} for part in transaction.parts
+        ]
+    return members | ({"merged": True} if transaction.merged else {})
 
 
 def _state_json(state: State) -> dict[str, Any]:

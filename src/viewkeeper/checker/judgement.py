@@ -106,5 +106,5 @@ def transaction_json(transaction: Transaction) -> dict[str, Any]:
     return {
         "source": transaction.source,
         "position": transaction.position,
-        "global_id": transaction.global_id,
+        "global_ids": list(transaction.global_ids),
     }

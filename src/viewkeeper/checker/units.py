@@ -1,17 +1,21 @@
 """Units: what every serial schedule of the sources does at once.
 
-A local transaction is a unit of its own, and so are all parts of a global one together. Two exceptions:
+A local transaction is a unit of its own, and so are all parts of a global one together. The n-th part of a source with
+some id belongs to the n-th transaction with that id, if the source is among its participants once. Three exceptions:
 
 - Parts may cross (x has T before U, y has U before T). No serial schedule holds them apart, so everything on such a
   cycle, with the local transactions caught in between, is merged into one unit.
+- A capture may have delivered several transactions of a source as one. It is one step of that source, so all global
+  transactions that it holds parts of are one unit.
 - A part may be missing: a participant that serves this history has delivered none. The sources' schedule holds whole
   transactions only, so the unit, and all that follows it, has not happened yet (`Schedule.settled`). A participant
   that no relation of this history belongs to has no part to deliver here, and is not missed.
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from viewkeeper.messages import Transaction
@@ -34,16 +38,24 @@ class Unit:
     members: tuple[Transaction, ...]
     spans: Mapping[int, Span]
     absent: tuple[str, ...]
+    transactions: int = 1
+    """how many they are, each global one counted once"""
 
     @property
     def merged(self) -> bool:
         """Whether these are several transactions, merged because no serial schedule holds them apart."""
-        return len({_group(place, member) for place, member in enumerate(self.members)}) > 1
+        return self.transactions > 1
+
+    @property
+    def captured_together(self) -> bool:
+        """Whether a capture holds parts of several global transactions."""
+        return any(sum(part.count for part in member.parts) > 1 for member in self.members)
 
 
 def units_in_serial_order(deliveries: Sequence[Transaction], number: Mapping[str, int]) -> tuple[Unit, ...]:
     """The units in the delivery order, each in the place of its last part; `number` has the number of each source."""
-    groups = [_group(place, transaction) for place, transaction in enumerate(deliveries)]
+    uses = _uses(deliveries)
+    groups = _groups(uses)
     before: _Precedence = {group: set() for group in groups}
     latest: dict[str, Hashable] = {}
     counts: list[int] = []
@@ -55,26 +67,69 @@ def units_in_serial_order(deliveries: Sequence[Transaction], number: Mapping[str
         if source in latest:
             before[group].add(latest[source])
         latest[source] = group
-    return tuple(_unit(places, deliveries, counts, number) for places in _serial(before, groups))
+    return tuple(_unit(places, deliveries, uses, counts, number) for places in _serial(before, groups))
 
 
-def _group(place: int, transaction: Transaction) -> Hashable:
-    """What identifies a transaction: its global id, or its place among the deliveries."""
-    return place if transaction.global_id is None else transaction.global_id
+@dataclass(eq=False)
+class _Use:
+    """One global transaction: the sources that take part, each as often as it has parts, and the parts that arrived."""
+
+    participants: Counter[str] = field(default_factory=Counter)
+    arrived: Counter[str] = field(default_factory=Counter)
+
+
+def _uses(deliveries: Sequence[Transaction]) -> list[list[_Use]]:
+    """For each delivery the global transactions that it has parts of."""
+    by_id: dict[str, list[_Use]] = {}
+    found: list[list[_Use]] = []
+    for transaction in deliveries:
+        of_one: list[_Use] = []
+        for part in transaction.parts:
+            for _ in range(part.count):
+                uses = by_id.setdefault(part.id, [])
+                source = transaction.source
+                if not uses or all(use.arrived[source] >= max(use.participants[source], 1) for use in uses):
+                    uses.append(_Use())
+                use = next(use for use in uses if use.arrived[source] < max(use.participants[source], 1))
+                use.participants |= Counter(part.participants)
+                use.arrived[source] += 1
+                of_one.append(use)
+        found.append(of_one)
+    return found
+
+
+def _groups(uses: Sequence[Sequence[_Use]]) -> list[Hashable]:
+    """For each delivery what it is one unit with: the same for two that share a global transaction, directly or not."""
+    first: dict[_Use, int] = {}
+    into = list(range(len(uses)))
+
+    def root(place: int) -> int:
+        while into[place] != place:
+            place = into[place] = into[into[place]]
+        return place
+
+    for place, of_one in enumerate(uses):
+        for use in of_one:
+            into[root(place)] = root(first.setdefault(use, place))
+    return [root(place) for place in range(len(uses))]
 
 
 def _unit(
-    places: Sequence[int], deliveries: Sequence[Transaction], counts: Sequence[int], number: Mapping[str, int]
+    places: Sequence[int],
+    deliveries: Sequence[Transaction],
+    uses: Sequence[Sequence[_Use]],
+    counts: Sequence[int],
+    number: Mapping[str, int],
 ) -> Unit:
     members = tuple(deliveries[place] for place in places)
     spans: dict[int, Span] = {}
     for place, member in zip(places, members, strict=True):
         before, _ = spans.get(number[member.source], (counts[place] - 1, 0))
         spans[number[member.source]] = (before, counts[place])
-    arrived = {(member.global_id, member.source) for member in members}
-    expected = [(member.global_id, source) for member in members for source in member.participants]
-    absent = [part[1] for part in expected if part[0] is not None and part[1] in number and part not in arrived]
-    return Unit(members, spans, tuple(dict.fromkeys(absent)))
+    together = dict.fromkeys(use for place in places for use in uses[place])
+    absent = [source for use in together for source in use.participants - use.arrived if source in number]
+    local = sum(not uses[place] for place in places)
+    return Unit(members, spans, tuple(dict.fromkeys(absent)), len(together) + local)
 
 
 def _serial(before: _Precedence, groups: Sequence[Hashable]) -> Iterator[list[int]]:

@@ -43,7 +43,6 @@ def check_deliveries(catalog: Catalog, rows: Mapping[str, MemoryZSet], deliverie
     sources = {relation.source for relation in catalog.values()}
     counts = {name: dict(initial.weights()) for name, initial in rows.items()}
     latest: dict[str, str] = {}
-    parts: set[tuple[str, str]] = set()
     for index, transaction in enumerate(deliveries):
         place, source = f"deliveries[{index}]", transaction.source
         if source not in sources:
@@ -53,12 +52,6 @@ def check_deliveries(catalog: Catalog, rows: Mapping[str, MemoryZSet], deliverie
             )
         _check_position(place, transaction, latest.get(source))
         latest[source] = transaction.position
-        if transaction.global_id is not None:
-            if (source, transaction.global_id) in parts:
-                raise HistoryError(
-                    f"{place}: global transaction {transaction.global_id} has a second part from {source}"
-                )
-            parts.add((source, transaction.global_id))
         for number, change in enumerate(transaction.changes):
             _apply(f"{place}.changes[{number}]", source, change, catalog, counts)
 

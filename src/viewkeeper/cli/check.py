@@ -76,8 +76,11 @@ def _report(run: "History", judgement: "Judgement") -> list[str]:
             line += f": {told}"
         lines.append(line)
     for unit in judgement.merged_units:
-        ids = ", ".join(dict.fromkeys(member.global_id for member in unit if member.global_id is not None))
-        lines.append(f"  note: the parts of {ids} cross; they count as one transaction")
+        ids = ", ".join(dict.fromkeys(id for member in unit for id in member.global_ids))
+        if any(sum(part.count for part in member.parts) > 1 for member in unit):
+            lines.append(f"  note: parts of {ids} were captured together; they count as one transaction")
+        else:
+            lines.append(f"  note: the parts of {ids} cross; they count as one transaction")
     return lines
 
 

@@ -8,6 +8,7 @@ checked, at the very vector of its group, while everyone writes.
 
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Protocol
@@ -88,7 +89,9 @@ class _SourceImage:
         self.position: Position = ""
         self.collectors: dict[str, Collector] = {}
         self.parts: dict[str, tuple[str, ...]] = {}
-        """the global transactions of which the image is known to show this source's part, and their participants"""
+        """the global transactions of which the image is known to show parts of this source, and their participants"""
+        self.shown: Counter[str] = Counter()
+        """how many parts with each id"""
         self._relations = relations
         self._ahead: list[Event] = []
         # Everything behind the vector is needed, however much it is; without one, nothing is.
@@ -109,7 +112,7 @@ class _SourceImage:
         assert self._stream is not None, "an image that is made whole is watched"
         self._ahead += self._stream.take()
         place = next(
-            (i for i, one in enumerate(self._ahead) if isinstance(one, Transaction) and one.global_id == gid), None
+            (i for i, one in enumerate(self._ahead) if isinstance(one, Transaction) and gid in one.global_ids), None
         )
         if place is None:
             return False
@@ -121,8 +124,9 @@ class _SourceImage:
         return True
 
     def _note(self, event: Event) -> None:
-        if isinstance(event, Transaction) and event.global_id is not None:
-            self.parts[event.global_id] = event.participants
+        for part in event.parts if isinstance(event, Transaction) else ():
+            self.parts[part.id] = part.participants
+            self.shown[part.id] += part.count
 
     def _apply(self, events: Sequence[Event], sign: int) -> None:
         for event in events:
@@ -145,12 +149,12 @@ def _make_whole(images: Mapping[str, _SourceImage]) -> None:
     """
     noticed: dict[tuple[str, str], float] = {}
     while True:
-        shown = {gid: members for image in images.values() for gid, members in image.parts.items()}
+        participants = {gid: members for image in images.values() for gid, members in image.parts.items()}
         missing = [
             (name, gid)
-            for gid, members in shown.items()
+            for gid, members in participants.items()
             for name in images.keys() & set(members)
-            if gid not in images[name].parts
+            if images[name].shown[gid] < _begun(gid, members, images) * members.count(name)
         ]
         waited_for = [
             (name, gid)
@@ -161,6 +165,11 @@ def _make_whole(images: Mapping[str, _SourceImage]) -> None:
             return
         if not any(images[name].go_on_to(gid) for name, gid in waited_for):
             threading.Event().wait(0.005)
+
+
+def _begun(gid: str, members: tuple[str, ...], images: Mapping[str, _SourceImage]) -> int:
+    """How many transactions with this id the images show parts of: an id may be used again."""
+    return max(-(-images[name].shown[gid] // members.count(name)) for name in images.keys() & set(members))
 
 
 def _read(feed: Feed, relations: list[Relation], collect: Collect) -> tuple[dict[str, Collector], Position]:

@@ -306,7 +306,7 @@ class Group:
     def _concerns(self, transaction: Transaction) -> bool:
         """Whether it changes a relation of the group. A part of a global transaction is waited for in any case."""
         views = self.views.values()
-        return transaction.global_id is not None or any(
+        return bool(transaction.parts) or any(
             change.relation in view.relations for change in transaction.changes for view in views
         )
 

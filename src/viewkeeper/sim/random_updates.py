@@ -11,7 +11,7 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import Row
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.clock import Random
-from viewkeeper.messages import Change
+from viewkeeper.messages import Change, GlobalPart
 from viewkeeper.sim.random_views import KEYS, Domain
 from viewkeeper.sql.relation import Relation
 
@@ -24,6 +24,11 @@ class Part:
     changes: tuple[Change, ...]
     global_id: str | None = None
     participants: tuple[str, ...] = ()
+
+    @property
+    def global_parts(self) -> tuple[GlobalPart, ...]:
+        """The part of a global transaction that it is, if it is one."""
+        return () if self.global_id is None else (GlobalPart(self.global_id, self.participants),)
 
 
 Script = Mapping[str, deque[Part]]

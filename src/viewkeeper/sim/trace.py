@@ -41,7 +41,7 @@ class Trace(Observer):
 
     def committed(self, transaction: Transaction) -> None:
         name = self._names.setdefault((transaction.source, transaction.position), f"U{len(self._names) + 1}")
-        part = f"  (part of {transaction.global_id})" if transaction.global_id else ""
+        part = f"  (part of {', '.join(transaction.global_ids)})" if transaction.parts else ""
         self._line(transaction.source, f"commits {name} = {describe_changes(transaction.changes)}{part}")
 
     def asked(self, ticket: int, query: Query) -> None:

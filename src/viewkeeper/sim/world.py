@@ -164,7 +164,7 @@ class World:
         transactions = []
         for source in sources:
             own = self._script[source].popleft()
-            transaction = self._sources[source].commit(own.changes, own.global_id, own.participants)
+            transaction = self._sources[source].commit(own.changes, own.global_parts)
             self.committed[source, transaction.position] = transaction
             transactions.append(transaction)
             self._observer.committed(transaction)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from viewkeeper.algebra.zset import Row
 from viewkeeper.errors import SourceUnavailable, SourceUnfit
-from viewkeeper.messages import Change, Fetch, Position, Transaction
+from viewkeeper.messages import Change, Fetch, GlobalPart, Position, Transaction
 from viewkeeper.sql.relation import Relation
 
 GLOBAL_TX = "global_tx"
@@ -211,19 +211,25 @@ class Source(ABC):
         raise SourceUnavailable(f"the stream of {self.name} broke: {self._broken}")
 
 
-def as_transaction(source: str, position: Position, changes: Iterable[Change], *, merged: bool = False) -> Transaction:
+def as_transaction(
+    source: str, position: Position, changes: Iterable[Change], *, merged: bool = False, looks: bool = False
+) -> Transaction:
     """A transaction of a source; a row that it inserts into `global_tx` makes it a part of a global one.
 
-    The columns of that row are gid, source and participants, whose names are separated by commas.
+    The columns of that row are gid, source and participants, whose names are separated by commas. `merged`: it may be
+    several transactions; `looks`: it is the difference of two looks at the source, which is several if it has several
+    ids. Then every row is a part; else rows with one id are one.
     """
     mark = f"{source}.{GLOBAL_TX}"
-    kept: list[Change] = []
-    global_id: str | None = None
-    participants: tuple[str, ...] = ()
+    rest: list[Change] = []
+    counts: dict[tuple[str, tuple[str, ...]], int] = {}
     for change in changes:
         if change.relation != mark:
-            kept.append(change)
+            rest.append(change)
         elif change.count > 0:
-            global_id = str(change.row[0])
             participants = tuple(name.strip() for name in str(change.row[2] or "").split(",") if name.strip())
-    return Transaction(source, position, tuple(kept), global_id, participants, merged)
+            part = (str(change.row[0]), participants)
+            counts[part] = counts.get(part, 0) + change.count if merged or looks else 1
+    parts = tuple(GlobalPart(gid, participants, count) for (gid, participants), count in counts.items())
+    several = looks and sum(counts.values()) > 1
+    return Transaction(source, position, tuple(rest), parts, merged or several)

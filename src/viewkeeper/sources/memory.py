@@ -5,7 +5,7 @@ from typing import Any
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import ProtocolError
-from viewkeeper.messages import Change, Query, Transaction, position
+from viewkeeper.messages import Change, GlobalPart, Query, Transaction, position
 from viewkeeper.sql.relation import Relation
 
 
@@ -18,9 +18,7 @@ class MemorySource:
         self.contents: dict[str, MemoryZSet] = {relation: rows[relation] for relation in self.relations}
         self.committed = 0
 
-    def commit(
-        self, changes: tuple[Change, ...], global_id: str | None = None, participants: tuple[str, ...] = ()
-    ) -> Transaction:
+    def commit(self, changes: tuple[Change, ...], parts: tuple[GlobalPart, ...] = ()) -> Transaction:
         """Apply the changes, all or none, and report them as one transaction."""
         after = dict(self.contents)
         for change in changes:
@@ -30,7 +28,7 @@ class MemorySource:
                 raise ProtocolError(f"{self.name} deletes {change.row} from {change.relation}, where it is not")
         self.contents = after
         self.committed += 1
-        return Transaction(self.name, position(self.committed), changes, global_id, participants)
+        return Transaction(self.name, position(self.committed), changes, parts)
 
     def answer(self, query: Query) -> Any:
         """ComputeJoin: the answer over the relations as they are now."""

@@ -89,7 +89,11 @@ def _shown(plan: GroupPlan) -> dict[View, str]:
 
 def _part(transaction: Transaction, view: View) -> Transaction:
     """What one view of a group sees of a transaction: others may be over more sources."""
-    return replace(transaction, participants=tuple(one for one in transaction.participants if one in view.sources))
+    parts = tuple(
+        replace(part, participants=tuple(one for one in part.participants if one in view.sources))
+        for part in transaction.parts
+    )
+    return replace(transaction, parts=parts)
 
 
 def _part_of_state(state: State, view: View) -> State:

@@ -73,7 +73,7 @@ class Follower:
             self._broken.add(name)
             return [Disruption(relation.name, place, broken)] if told else []
         self._broken.discard(name)
-        return [as_transaction(source, place, changes)] if changes else []
+        return [as_transaction(source, place, changes, looks=True)] if changes else []
 
     def _why_broken(self, state: State, problem: str | None, columns: Columns | None, relation: Relation) -> str | None:
         if problem or state.problem:

@@ -150,7 +150,7 @@ class FilesSource(Source):
             raise PositionLost(f"the copies of {self.name} are damaged: {error}", _DAMAGED) from error
         events: list[Transaction | Disruption] = [Disruption(relation, place, reason) for relation, reason in breaks]
         if changes:
-            events.append(as_transaction(self.name, place, changes))
+            events.append(as_transaction(self.name, place, changes, looks=True))
         return Batch(events, place)
 
     def _passing(self, batch: Batch) -> Batch:

@@ -121,7 +121,7 @@ class Assembler:
             changes = [change for change in changes if change.relation not in self._disrupted]
         transaction = as_transaction(self._source, position, changes)
         disruptions = [Disruption(name, position, reason) for name, reason in self._disrupted.items()]
-        if not transaction.changes and transaction.global_id is None:
+        if not transaction.changes and not transaction.parts:
             return Completed(commit.end, None, disruptions)
         touched = frozenset({change.relation for change in transaction.changes})
         streamed = Streamed(self._xid, commit.start, commit.end, transaction, touched)

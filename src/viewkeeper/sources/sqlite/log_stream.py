@@ -81,7 +81,7 @@ class LogStream:
                 if place in converted and rows[place][1] not in self._disrupted
             ]
             transaction = as_transaction(self._source, position(piece.end), changes, merged=not piece.exact)
-            if transaction.changes or transaction.global_id is not None:
+            if transaction.changes or transaction.parts:
                 events.append(transaction)
         return Batch(events, position(pieces[-1].end))
 
