@@ -11,9 +11,10 @@ from sqlglot import exp
 
 from viewkeeper.sql import type_families as types
 from viewkeeper.sql.code_writer import Code, CodeWriter, refusal
-from viewkeeper.sql.literals import number
+from viewkeeper.sql.literals import number, suffixed_number
+from viewkeeper.sql.spark_grammar import suffixed
 from viewkeeper.sql.syntax import spark_sql
-from viewkeeper.sql.type_families import Family, SqlType, widest
+from viewkeeper.sql.type_families import Family, SqlType, sql_type, widest
 
 # The operator, and the method of decimal.Context that computes it without rounding.
 ARITHMETIC: dict[type[exp.Expr], tuple[str, str]] = {
@@ -76,6 +77,9 @@ class Arithmetic(CodeWriter, ABC):
         negative = isinstance(node, exp.Neg)
         if negative and isinstance(node.this, exp.Literal) and not node.this.is_string:
             return self.constant(*number(f"-{node.this.name}"))
+        if negative and suffixed(node.this):
+            literal = node.this.this.name
+            return self.constant(*suffixed_number(f"-{literal}", sql_type(node.this.args["to"])))
         operand = self.code(node.this)
         operand = replace(operand, type=_double_if_null(operand.type))
         self.check_number(operand.type, node)
@@ -96,8 +100,9 @@ def _double_if_null(type: SqlType) -> SqlType:
 
 
 def digits_of(code: Code) -> SqlType:
-    """The DECIMAL that an exact number takes part as; Spark gives an integer literal only the digits that it has."""
-    if code.is_constant and code.type.family is Family.INTEGER:
+    """The DECIMAL that an exact number takes part as. Spark gives an integer literal the digits that are written,
+    unless it is a TINYINT."""
+    if code.is_constant and code.type.family is Family.INTEGER and code.type != types.TINYINT:
         return types.decimal(len(str(abs(code.constant))), 0)
     return types.decimal(code.type.precision, code.type.scale)
 

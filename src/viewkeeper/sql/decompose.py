@@ -15,6 +15,7 @@ from sqlglot import exp
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.render import select_of, table_of
+from viewkeeper.sql.syntax import ViewDialect
 from viewkeeper.sql.view import Operand, OutputColumn, View
 
 
@@ -175,4 +176,4 @@ def maintenance_query(parts: Decomposition, target: str, given: tuple[str, ...])
         for operand in assembly.operands
         if operand.relation.name in given
     }
-    return select_of(query, tables).sql("spark")
+    return select_of(query, tables).sql(ViewDialect)

@@ -19,9 +19,10 @@ from viewkeeper.errors import ExpressionError
 from viewkeeper.sql import type_families as types
 from viewkeeper.sql.arithmetic import ARITHMETIC, Arithmetic, digits_of
 from viewkeeper.sql.code_writer import NOT_CONSTANT, Code, refusal
-from viewkeeper.sql.literals import cast_literal, like_pattern, number
+from viewkeeper.sql.literals import cast_literal, like_pattern, number, suffixed_number
 from viewkeeper.sql.result_types import result_type
 from viewkeeper.sql.row_functions import FUNCTIONS
+from viewkeeper.sql.spark_grammar import suffixed
 from viewkeeper.sql.syntax import spark_sql
 from viewkeeper.sql.type_families import Family, SqlType, sql_type, type_name
 
@@ -284,6 +285,8 @@ class Compiler(Arithmetic):
 
     def cast(self, node: exp.Expr) -> Code:
         target = sql_type(node.args["to"])
+        if suffixed(node):
+            return self.constant(*suffixed_number(node.this.name, target))
         if node.args.get("safe") or node.args.get("format") or node.args.get("action"):
             raise refusal(spark_sql(node), "it needs the Spark engine; or write CAST(... AS ...)")
         if isinstance(source := node.this.unnest(), exp.Literal) and source.is_string and target != types.STRING:

@@ -26,6 +26,20 @@ def number(text: str) -> tuple[Any, SqlType]:
     return exact, types.decimal(max(len(digits), scale), scale)
 
 
+def suffixed_number(text: str, type: SqlType) -> tuple[Any, SqlType]:
+    """A number whose suffix says its type: 3L, 3S, 3Y, 3D, 3BD."""
+    if type.family is Family.INTEGER:
+        low, high = type.bounds
+        if not low <= int(text) <= high:
+            raise ExpressionError(f"{text} is out of the range of {type.name}", "write it without the suffix")
+        return int(text), type
+    if type == types.DOUBLE:
+        return float(text), type
+    if type.family is Family.DECIMAL:
+        return Decimal(text), type
+    raise ExpressionError(f"a literal of {type.name} is not evaluated in memory", "write it as DOUBLE: 1.5D")
+
+
 def in_utc(time: datetime.datetime) -> datetime.datetime:
     """A TIMESTAMP is a moment: without an offset it is taken as UTC, in literals as in values."""
     return time.replace(tzinfo=datetime.UTC) if time.tzinfo is None else time.astimezone(datetime.UTC)

@@ -104,6 +104,7 @@ _NONDETERMINISTIC_NAMES = frozenset(
 _DETERMINISTIC_NAMES = frozenset(
     {
         "arrays_overlap",
+        "bin",
         "bit_get",
         "bround",
         "crc32",
@@ -111,6 +112,7 @@ _DETERMINISTIC_NAMES = frozenset(
         "expm1",
         "format_number",
         "hash",
+        "hypot",
         "isnotnull",
         "isnull",
         "log1p",
@@ -120,6 +122,11 @@ _DETERMINISTIC_NAMES = frozenset(
         "octet_length",
         "pmod",
         "positive",
+        "timestamp_micros",
+        "timestamp_millis",
+        "timestamp_seconds",
+        "to_timestamp_ntz",
+        "try_to_date",
         "weekday",
         "xxhash64",
         "zip_with",

@@ -6,13 +6,15 @@ import sqlglot
 from sqlglot import exp
 
 from viewkeeper.errors import ExpressionError
+from viewkeeper.sql.syntax import ViewDialect
 from viewkeeper.sql.view import View
 
 
 def render(view: View, dialect: str = "spark") -> str:
     """SELECT ... FROM source.table AS alias, ... WHERE ...; parsing it gives the same view."""
     try:
-        return select_of(view).sql(dialect, comments=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
+        writer = ViewDialect if dialect == "spark" else dialect
+        return select_of(view).sql(writer, comments=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
     except sqlglot.UnsupportedError as error:
         raise ExpressionError(f"{dialect} cannot run {view.name}: {error}", "run it on Spark") from error
 

@@ -13,6 +13,8 @@ from sqlglot import exp
 
 from viewkeeper.errors import ExpressionError
 from viewkeeper.sql import type_families as types
+from viewkeeper.sql.function_types import function_type
+from viewkeeper.sql.spark_grammar import suffixed
 from viewkeeper.sql.type_families import MAX_PRECISION, Family, SqlType, parse_type, sql_type, widest
 
 TypeOf = Callable[[exp.Expr], str]
@@ -47,6 +49,8 @@ def result_type(node: exp.Expr, type_of: TypeOf) -> str:
         return _round(sql_type(parse_type(type_of(node.this))), node.args.get("decimals"))
     if isinstance(node, (exp.Ceil, exp.Floor)) and not node.args.get("decimals"):
         return _whole(sql_type(parse_type(type_of(node.this))))
+    if known := function_type(node, type_of):
+        return known
     if isinstance(node, _ARITHMETIC):
         return _arithmetic(node, _digits(node.left, type_of), _digits(node.right, type_of))
     if isinstance(node, (exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Greatest, exp.Least)):
@@ -93,7 +97,11 @@ def _digits(node: exp.Expr, type_of: TypeOf) -> SqlType:
     """The type of an operand; an integer literal has only the digits that are written."""
     type = sql_type(parse_type(type_of(node)))
     literal = node.unnest()
-    if type.family is Family.INTEGER and isinstance(literal, exp.Literal):
+    if isinstance(literal, exp.Neg):
+        literal = literal.this  # the sign belongs to the literal, unless there are parentheses between
+    if suffixed(literal):
+        literal = literal.this
+    if type.family is Family.INTEGER and isinstance(literal, exp.Literal) and type != types.TINYINT:
         return SqlType(Family.INTEGER, type.name, len(literal.name.lstrip("0")) or 1)
     return type
 

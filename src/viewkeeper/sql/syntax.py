@@ -9,9 +9,9 @@ from itertools import pairwise
 import sqlglot
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
-from sqlglot.parsers.spark import SparkParser
 
 from viewkeeper.errors import SyntaxProblem, UnsupportedClause, did_you_mean
+from viewkeeper.sql.spark_grammar import SparkGrammar, SparkText
 
 EXPECTED = "write CREATE MATERIALIZED VIEW name AS SELECT ... FROM source.table ..."
 _TEXT = "text"
@@ -26,10 +26,12 @@ class ViewDialect(Spark):
 
     SAFE_DIVISION = False
 
-    class Parser(SparkParser):
+    class Parser(SparkGrammar):
         ADD_JOIN_ON_TRUE = False
         JOINS_HAVE_EQUAL_PRECEDENCE = False
         STRICT_CAST = True
+
+    Generator = SparkText
 
 
 def parse_statement(sql: str) -> exp.Expr:
