@@ -55,7 +55,7 @@ def test_every_property_is_explained_with_its_values() -> None:
 def test_defaults_of_properties_are_those_of_the_code() -> None:
     values, _ = tables(PROPERTIES)
     defaults = {code(name)[0]: default for name, _, default, _ in values}
-    assert defaults["nested_depth"] == str(ALGORITHMS["nested-sweep"].options["depth"])
+    assert defaults["nested_updates"] == str(ALGORITHMS["nested-sweep"].options["updates"])
     first = {name: choices[0] for name, choices in definition._CHOICES.items()}
     assert {name: code(defaults[name])[0] for name in first} == first
 

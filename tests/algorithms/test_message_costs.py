@@ -5,7 +5,7 @@ import pytest
 from viewkeeper.sim.chains import Calm, Hostile, Storm, chain, run_chain
 
 NS = [2, 3, 4, 5]
-SWEEPS = ["sweep", "parallel-sweep", "pipelined-sweep"]
+SWEEPS = ["sweep", "parallel-sweep", "pipelined-sweep", "parallel-pipelined-sweep"]
 
 
 def mixed(relations, count):

@@ -16,7 +16,10 @@ from viewkeeper.checker.judge import check
 from viewkeeper.clock import seeded
 from viewkeeper.warehouse.warehouse import Warehouse
 
-THREE = ("sweep", "batched-sweep", "nested-sweep", "strobe", "t-strobe", "c-strobe")
+THREE = (
+    "sweep", "parallel-sweep", "pipelined-sweep", "parallel-pipelined-sweep", "nested-sweep", "batched-sweep",
+    "strobe", "t-strobe", "c-strobe",
+)  # fmt: skip
 ONE_SOURCE = ("batched-sweep", "t-strobe", "nested-sweep")
 
 

@@ -38,10 +38,13 @@ def test_a_view_stays_with_its_algorithm() -> None:
 
 
 def test_properties_that_do_not_apply() -> None:
-    assert choose(view(algorithm="nested-sweep", nested_depth="3"), Transactions.LOCAL).options == {"depth": 3}
-    with pytest.raises(DefinitionError, match="nested_depth"):
-        choose(view(nested_depth="3"), Transactions.LOCAL)
-    with pytest.raises(DefinitionError, match="whole number"):
-        choose(view(algorithm="nested-sweep", nested_depth="deep"), Transactions.LOCAL)
+    assert choose(view(algorithm="nested-sweep", nested_updates="3"), Transactions.LOCAL).options == {"updates": 3}
+    with pytest.raises(DefinitionError, match="nested_updates"):
+        choose(view(nested_updates="3"), Transactions.LOCAL)
+    for value in ("deep", "0", "4097", "9" * 5_000):
+        with pytest.raises(DefinitionError, match="whole number from 1 to 4,096"):
+            choose(view(algorithm="nested-sweep", nested_updates=value), Transactions.LOCAL)
+    with pytest.raises(DefinitionError, match="nested_depth is replaced by nested_updates"):
+        view(algorithm="nested-sweep", nested_depth="8")
     with pytest.raises(UnsupportedClause, match="minmax"):
         choose(view(minmax="node"), Transactions.LOCAL)

@@ -51,7 +51,10 @@ def order(number: int, cust: int | None = 1, amount: int = 1) -> Change:
 # --- one sequence of states ---
 
 
-@pytest.mark.parametrize("algorithm", ["sweep", "batched-sweep", "pipelined-sweep", "parallel-sweep", "c-t-strobe"])
+@pytest.mark.parametrize(
+    "algorithm",
+    ["sweep", "batched-sweep", "pipelined-sweep", "parallel-sweep", "parallel-pipelined-sweep", "c-t-strobe"],
+)
 def test_complete_algorithms_give_one_state_per_transaction(algorithm: str) -> None:
     shop = Shop()
     # Wrapped (two relations of the shop), unwrapped over three sources, and over one.

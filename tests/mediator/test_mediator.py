@@ -17,7 +17,7 @@ from viewkeeper.mediator.mediator import Mediator
     [
         (algorithm, sql)
         for algorithm in (
-            "sweep", "batched-sweep", "nested-sweep", "parallel-sweep", "pipelined-sweep",
+            "sweep", "batched-sweep", "nested-sweep", "parallel-sweep", "pipelined-sweep", "parallel-pipelined-sweep",
             "t-strobe", "g-strobe", "c-t-strobe", "periodic-c-strobe", "strobe", "c-strobe", "recompute",
         )
         for sql in (THREE_WAY, WITHIN)

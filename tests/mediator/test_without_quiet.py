@@ -24,7 +24,7 @@ LIMIT = 25
 
 
 @contextmanager
-def without_a_pause(shop: Shop, mediator: Mediator) -> Iterator[None]:
+def without_a_pause(shop: Shop, mediator: Mediator, *, crm_every: int = 5) -> Iterator[None]:
     """Before a source reads, somebody has written to the shop: it is never quiet."""
     number = 0
     turn = threading.Lock()
@@ -40,7 +40,7 @@ def without_a_pause(shop: Shop, mediator: Mediator) -> Iterator[None]:
             if number > 3 and number % 4 == 0:
                 changes.append(Change("shop.orders", (number - 3, (number - 3) % 5, number - 3), -1))
             shop.shop.commit(*changes)
-            if number % 5 == 0:
+            if number % crm_every == 0:
                 shop.crm.commit(Change("crm.people", (number, number % 3), 1))
             written = shop.shop.end()
         until(lambda: mediator.feeds["shop"].upto >= written)
@@ -154,7 +154,7 @@ def test_the_other_views_of_the_group_stay_as_they_are() -> None:
     shop.assert_all_right(plan, store)
 
 
-@pytest.mark.parametrize("name", [name for name, one in ALGORITHMS.items() if not one.needs_quiet])
+@pytest.mark.parametrize("name", [name for name, one in ALGORITHMS.items() if not (one.needs_quiet or one.needs_pause)])
 def test_what_does_not_wait_has_no_successor(name: str) -> None:
     shop = Shop()
     (how,) = shop.group("g", {"a": (THREE_WAY, name)}).views
@@ -164,7 +164,7 @@ def test_what_does_not_wait_has_no_successor(name: str) -> None:
 def test_a_successor_promises_no_less_and_stores_the_same() -> None:
     shop = Shop()
     for name, one in ALGORITHMS.items():
-        for transactions in one.levels if one.needs_quiet and not one.baseline else ():
+        for transactions in one.levels if (one.needs_quiet or one.needs_pause) and not one.baseline else ():
             sql = ONE_SOURCE if one.one_source else WITHIN
             (how,) = shop.group("g", {"a": (sql, name)}).views
             how = replace(how, transactions=transactions)
@@ -185,4 +185,53 @@ def test_views_whose_states_never_meet_go_over_together() -> None:
             until(lambda: mediator.groups[0].went_over)
         mediator.catch_up()
         assert set(mediator.report().groups[0].went_over) == {"a", "b"}
+    shop.assert_all_right(plan, store)
+
+
+def nested_alone(shop: Shop, updates: int) -> GroupPlan:
+    plan = plan_for(shop, {"a": (THREE_WAY, "nested-sweep")})
+    return replace(plan, views=tuple(replace(how, options={"updates": updates}) for how in plan.views))
+
+
+def test_a_lone_view_of_nested_sweep_goes_over_when_its_round_is_too_long() -> None:
+    shop = Shop()
+    plan = nested_alone(shop, 4_096)
+    store = shop.start(plan)
+    with Mediator(shop.sources, [plan], MemoryZSet, store) as mediator:
+        with without_a_pause(shop, mediator, crm_every=1):
+            mediator._start_groups()
+            until(lambda: mediator.groups[0].went_over, "a change")
+            until(lambda: len(store.states.get("g", [])) >= 3, "a state")
+        mediator.catch_up()
+        (said,) = mediator.report().groups[0].went_over.values()
+    assert said.startswith("nested-sweep came to no state while ")
+    assert said.endswith(": batched-sweep has taken over")
+    shop.assert_all_right(plan, store)
+
+
+def test_a_short_round_of_nested_sweep_ends_by_itself() -> None:
+    shop = Shop()
+    plan = nested_alone(shop, 4)
+    store, recorder = shop.start(plan), Recorder()
+    with Mediator(shop.sources, [plan], MemoryZSet, store, recorder) as mediator:
+        with without_a_pause(shop, mediator, crm_every=1):
+            mediator._start_groups()
+            until(lambda: len(store.states.get("g", [])) >= 10, "a state")
+        mediator.catch_up()
+        assert mediator.report().groups[0].went_over == {}
+    assert max(len(change.transactions) for change in recorder.changes["g"]) == 4
+    shop.assert_all_right(plan, store)
+
+
+def test_a_backlog_is_no_reason_for_nested_sweep_to_go_over() -> None:
+    """It comes from one source while the other has answered already."""
+    shop = Shop()
+    plan = nested_alone(shop, 64)
+    store = shop.start(plan)
+    for number in range(10 * LIMIT):
+        shop.shop.commit(Change("shop.orders", (number, 1, number), 1))
+        shop.crm.commit(Change("crm.people", (100 + number, 1), 1))
+    with Mediator(shop.sources, [plan], MemoryZSet, store) as mediator:
+        mediator.catch_up()
+        assert mediator.report().groups[0].went_over == {}
     shop.assert_all_right(plan, store)

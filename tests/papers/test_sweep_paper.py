@@ -23,7 +23,7 @@ def test_figure_5(timing):
     assert recording.targets() == ["s1", "s3", "s2", "s1", "s2", "s3"], "left sweep first, n - 1 queries each"
 
 
-@pytest.mark.parametrize("algorithm", ["parallel", "pipelined", "batched"])
+@pytest.mark.parametrize("algorithm", ["parallel", "pipelined", "parallel-pipelined", "batched"])
 def test_figure_5_by_the_other_complete_sweeps(algorithm):
     _, report = play(f"sweep-figure-5-{algorithm}")
     assert states(report) == FIGURE_5

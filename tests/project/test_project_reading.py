@@ -133,7 +133,7 @@ def test_defaults_by_kind(project: Project) -> None:
         ({"algorithm": "sweep"}, "'storage' = 'remote'", {"algorithm": "sweep"}),
         ({"retention": "1 day"}, "'retention' = '2 days'", {}),
         ({"group": "it's \\ g"}, "'retention' = '2 days'", {"group": "it's \\ g"}),
-        ({"nested_depth": 3}, "'retention' = '2 days'", {"nested_depth": "3"}),
+        ({"nested_updates": 3}, "'retention' = '2 days'", {"nested_updates": "3"}),
     ],
 )
 def test_a_default_gives_way_to_what_a_view_says(

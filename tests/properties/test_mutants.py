@@ -6,7 +6,14 @@ A proof by simulation is worth what it can refute. Each mutant is a mistake that
 import pytest
 from seeded_runs import run
 
-from viewkeeper.algorithms import c_strobe, nested_sweep, parallel_sweep, t_strobe, update_queue
+from viewkeeper.algorithms import (
+    c_strobe,
+    nested_sweep,
+    parallel_pipelined_sweep,
+    parallel_sweep,
+    t_strobe,
+    update_queue,
+)
 from viewkeeper.algorithms.global_order import GlobalOrder
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.algorithms.update_queue import UpdateQueue
@@ -40,6 +47,18 @@ def compensate_only_what_still_waits(patch):
     patch.setattr(UpdateQueue, "interfering", interfering)
 
 
+def forget_what_is_computed(patch):
+    """With several in flight: an update is dropped when its own change is there, while older ones are still swept."""
+    true = parallel_pipelined_sweep.parallel_view_change
+
+    def view_change(plan, queue, u):
+        delta = yield from true(plan, queue, u)
+        queue.forget(u.rank)
+        return delta
+
+    patch.setattr(parallel_pipelined_sweep, "parallel_view_change", view_change)
+
+
 def fold_one_update_only(patch):
     """Figure 6 read literally: of several waiting updates of R_j only one is removed and compensated."""
 
@@ -54,8 +73,8 @@ def fold_one_update_only(patch):
 def fold_out_of_order(patch):
     """Folding whatever touches R_j, though something older of the same source stays behind."""
 
-    def foldable(queue, operand, answer):
-        return [u for u in queue.waiting if u.operands == [operand.index] and u.seq <= answer.seq]
+    def foldable(queue, operand, answer, most):
+        return [u for u in queue.waiting if u.operands == [operand.index] and u.seq <= answer.seq][:most]
 
     patch.setattr(nested_sweep, "_foldable", foldable)
 
@@ -121,6 +140,7 @@ MUTANTS = [
     (no_compensation, "sweep", S, {}),
     (forget_what_came_last_before_the_answer, "sweep", S, {}),
     (compensate_only_what_still_waits, "pipelined-sweep", S, {}),
+    (forget_what_is_computed, "parallel-pipelined-sweep", S, {}),
     (fold_one_update_only, "nested-sweep", S, {}),
     (fold_out_of_order, "nested-sweep", L, {"relations": 4, "sources": 2}),
     (multiply_weights_on_both_sides, "parallel-sweep", S, {}),

@@ -174,7 +174,14 @@ def test_a_row_may_count_more_than_once_in_a_change():
         "SELECT r1.a AS a FROM x.r1 JOIN y.r2 ON r1.b = r2.a",
         {"x": deque([Part("x", (Change("x.r1", (1, 1), 3),))]), "y": deque([Part("y", (Change("y.r2", (1, 1), -2),))])},
     )
-    for algorithm in ("sweep", "parallel-sweep", "pipelined-sweep", "nested-sweep", "batched-sweep"):
+    for algorithm in (
+        "sweep",
+        "parallel-sweep",
+        "pipelined-sweep",
+        "parallel-pipelined-sweep",
+        "nested-sweep",
+        "batched-sweep",
+    ):
         scenario = Scenario(algorithm, 0, relations=2)
         for seed in range(8):
             history = Simulation(scenario, setting, Observer()).run(RandomScheduler(seeded(seed)).choose).history

@@ -109,7 +109,7 @@ def test_the_matrix_covers_every_algorithm_and_shows_what_is_caught():
     matrix.run(lambda: None)
     assert matrix.kept_promises
     cells = {(cell.name, cell.transactions): cell for cell in matrix.cells}
-    assert len({name for name, _ in cells}) == 16, "fifteen, and c-strobe ungrouped"
+    assert len({name for name, _ in cells}) == 17, "sixteen, and c-strobe ungrouped"
     assert cells["conventional", Transactions.SINGLE].reached == 0
     assert cells["eca-key", Transactions.SINGLE].reached == 0
     assert "refused" in matrix.text()

@@ -165,12 +165,12 @@ def _columns(view: View) -> list[str]:
 def test_name_and_properties(catalog: Catalog) -> None:
     sql = """
         CREATE MATERIALIZED VIEW Sales
-        TBLPROPERTIES ('consistency' = 'complete', 'Group' = 'g', nested_depth = 3, 'core' = stored)
+        TBLPROPERTIES ('consistency' = 'complete', 'Group' = 'g', nested_updates = 3, 'core' = stored)
         AS SELECT id FROM shop.orders
     """
     view = parse_view(sql, catalog, name="other")
     assert view.name == "sales"
-    assert view.properties == (("consistency", "complete"), ("group", "g"), ("nested_depth", "3"), ("core", "stored"))
+    assert view.properties == (("consistency", "complete"), ("group", "g"), ("nested_updates", "3"), ("core", "stored"))
     assert view.sql == sql.strip()
 
 

@@ -142,7 +142,7 @@ def test_how_a_view_is_kept_is_altered_without_reading_a_source(world: World, mo
             patch.setattr(world.warehouse._known_sources.source(name), "read", out_of_reach, raising=False)
         for name, query, properties in (
             ("big", BIG, "'retention' = '1 day'"),
-            ("big", BIG, "'algorithm' = 'nested-sweep', 'nested_depth' = '3', 'consistency' = 'strong'"),
+            ("big", BIG, "'algorithm' = 'nested-sweep', 'nested_updates' = '3', 'consistency' = 'strong'"),
             ("big", BIG, "'group' = 'big', 'consistency' = 'complete'"),
             ("joined", NAMED, "'storage' = 'matview', 'consistency' = 'strong', 'retention' = '1 day'"),
             ("cities", CITIES, "'group' = 'c', 'refresh' = 'every 2 days', 'retention' = '1 day'"),

@@ -3,7 +3,8 @@
 Source     Agrawal et al. (1997), section 5.3: the two loops of ViewChange are independent
 Assumes    as sweep
 Reaches    complete, for single updates and source-local transactions
-Costs      n - 1 queries per update, in the time of its longer side
+Costs      n - 1 queries per update, in the time of its longer side. Where sweep finds no partner on one side, and then
+           has nothing left to ask, the other side is already out
 
     ΔV = ΔR_i ⋈ left ⋈ right          left = the operands on one side of R_i, right = those on the other
 
@@ -27,11 +28,17 @@ def parallel_sweep(plan: JoinPlan, queue: UpdateQueue) -> Process:
     """As sweep, with every update's sides swept at once."""
     while True:
         u = yield Next()
-        delta = plan.no_change(queue.make_zset)
-        for i in u.operands:
-            delta += yield from _operand_change(plan, queue, u, i)
+        delta = yield from parallel_view_change(plan, queue, u)
         yield Install(ViewDelta(delta, u.transactions))
         queue.forget(u.rank)
+
+
+def parallel_view_change(plan: JoinPlan, queue: UpdateQueue, u: Update) -> Process:
+    """ViewChange of a whole update: the sum over the operands that it touches."""
+    delta = plan.no_change(queue.make_zset)
+    for i in u.operands:
+        delta += yield from _operand_change(plan, queue, u, i)
+    return delta
 
 
 def _operand_change(plan: JoinPlan, queue: UpdateQueue, u: Update, i: int) -> Process:

@@ -17,7 +17,8 @@ from viewkeeper.algorithms.eca import eca
 from viewkeeper.algorithms.eca_key import eca_key
 from viewkeeper.algorithms.effects import Process
 from viewkeeper.algorithms.g_strobe import g_strobe
-from viewkeeper.algorithms.nested_sweep import nested_sweep
+from viewkeeper.algorithms.nested_sweep import MOST_UPDATES, nested_sweep
+from viewkeeper.algorithms.parallel_pipelined_sweep import parallel_pipelined_sweep
 from viewkeeper.algorithms.parallel_sweep import parallel_sweep
 from viewkeeper.algorithms.periodic_c_strobe import periodic_c_strobe
 from viewkeeper.algorithms.pipelined_sweep import pipelined_sweep
@@ -58,6 +59,8 @@ class Algorithm:
     """if not, it takes transactions apart into their actions"""
     needs_quiet: bool = False
     """it installs only when no query is out: never, under a stream of updates without a pause"""
+    needs_pause: bool = False
+    """a state waits until what interferes pauses, or until it holds as many updates as it may"""
     whole_global_transactions: bool = False
     over_wrapper: bool = True
     baseline: bool = False
@@ -65,6 +68,8 @@ class Algorithm:
     out_of_order: Level = Level.NONE
     """what is left when answers overtake updates or are overtaken by them"""
     options: Mapping[str, int | bool] = field(default_factory=dict)
+    most: Mapping[str, int] = field(default_factory=dict)
+    """the largest value of an option, where there is one"""
 
     def stored_view(self, view: View) -> View:
         """The view as the algorithm keeps it: with hidden keys, if it works on keys."""
@@ -184,11 +189,20 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             "pipelined-sweep", pipelined_sweep, _SWEEPS, "n-1 per update, several in flight", options={"window": 64}
         ),
         Algorithm(
+            "parallel-pipelined-sweep",
+            parallel_pipelined_sweep,
+            _SWEEPS,
+            "n-1 per update, both sides at once, several in flight",
+            options={"window": 64},
+        ),
+        Algorithm(
             "nested-sweep",
             nested_sweep,
             _levels(Level.STRONG, Level.STRONG, Level.WEAK),
             "at most n-1 per update, amortized",
-            options={"depth": 8},
+            needs_pause=True,
+            options={"updates": 64},
+            most={"updates": MOST_UPDATES},
         ),
         Algorithm(
             "batched-sweep",
@@ -235,9 +249,13 @@ def prepare(
         known = ", ".join(chosen.options) or "none"
         raise UsageError(f"{name} has no option {', '.join(unknown)}", f"the options of {name} are: {known}")
     for option, value in (options or {}).items():
-        if not isinstance(chosen.options[option], bool) and value < 1:
+        if isinstance(chosen.options[option], bool):
+            continue
+        most = chosen.most.get(option, value)
+        if not 1 <= value <= most:
+            allowed = f"from 1 to {most:,}" if option in chosen.most else "at least 1"
             raise UsageError(
-                f"{option}={value} of {name} must be at least 1", f"the default is {chosen.options[option]}"
+                f"{option}={value} of {name} must be {allowed}", f"the default is {chosen.options[option]}"
             )
     plan = JoinPlan(chosen.stored_view(view))
     queue = UpdateQueue(

@@ -113,6 +113,12 @@ class UpdateQueue:
     def take(self) -> Update:
         return self.waiting.popleft()
 
+    def take_out(self, updates: list[Update]) -> None:
+        """Take these, wherever they stand."""
+        if updates:
+            taken = set(updates)
+            self.waiting = deque(update for update in self.waiting if update not in taken)
+
     def interfering(self, operand: Operand, update: Update, occurrence: int, answer: Answer) -> Any:
         """Σ ΔR_j over what the answer of operand j shows and `update`, swept from `occurrence`, must not see."""
         place = (update.rank, occurrence)

@@ -23,6 +23,7 @@ def algorithms(as_json: bool) -> None:
                 "needs_keys": algorithm.needs_keys,
                 "one_source": algorithm.one_source,
                 "needs_quiet": algorithm.needs_quiet,
+                "needs_pause": algorithm.needs_pause,
                 "over_wrapper": algorithm.over_wrapper,
                 "baseline": algorithm.baseline,
                 "message_cost": algorithm.queries,
@@ -33,9 +34,10 @@ def algorithms(as_json: bool) -> None:
         click.echo(json.dumps(table, indent=2))
         return
     heading = "".join(f"{kind:12}" for kind in Transactions)
-    click.echo(f"{'algorithm':19}{heading}{'keys':6}queries, n relations")
+    width = max(map(len, ALGORITHMS)) + 2
+    click.echo(f"{'algorithm':{width}}{heading}{'keys':6}queries, n relations")
     for name, algorithm in ALGORITHMS.items():
         levels = "".join(f"{algorithm.levels.get(kind, 'refused')!s:12}" for kind in Transactions)
         notes = ["one source"] * algorithm.one_source + ["waits for quiet"] * algorithm.needs_quiet
         note = f"  ({', '.join(notes)})" if notes else ""
-        click.echo(f"{name:19}{levels}{'yes' if algorithm.needs_keys else 'no':6}{algorithm.queries}{note}")
+        click.echo(f"{name:{width}}{levels}{'yes' if algorithm.needs_keys else 'no':6}{algorithm.queries}{note}")

@@ -15,6 +15,7 @@ from viewkeeper.mediator.maintained import BATCH, Maintenance
 from viewkeeper.sql.view import View
 
 CHEAPEST = "batched-sweep"
+NESTED_UPDATES = "nested_updates"
 _OF_SUMMARIES = ("refresh", "minmax", "core")
 
 
@@ -32,12 +33,13 @@ def choose(view: View, transactions: Transactions, *, before: str | None = None)
     if name == "auto":
         name = before or CHEAPEST
     options: dict[str, int | bool] = {"batch": BATCH} if "batch" in algorithm(name).options else {}
-    if "nested_depth" in properties:
-        options["depth"] = _whole_number("nested_depth", properties["nested_depth"])
-        if "depth" not in algorithm(name).options:
+    if NESTED_UPDATES in properties:
+        if name != "nested-sweep":
             raise DefinitionError(
-                f"nested_depth is a property of nested-sweep, and {view.name} is maintained by {name}", "leave it out"
+                f"{NESTED_UPDATES} is a property of nested-sweep, and {view.name} is maintained by {name}",
+                "leave it out",
             )
+        options["updates"] = _nested_updates(properties[NESTED_UPDATES])
     asked = level if "consistency" in properties and properties["consistency"] != "auto" else None
     how = Maintenance(view, name, transactions, options)
     parts = how.parts
@@ -55,7 +57,12 @@ def _level(name: str) -> Level:
     return Level.COMPLETE if name == "auto" else Level[name.upper()]
 
 
-def _whole_number(name: str, text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise DefinitionError(f"{name} is {text!r}, and must be a whole number above 0", f"write '{name}' = '8'")
-    return int(text)
+def _nested_updates(text: str) -> int:
+    most = algorithm("nested-sweep").most["updates"]
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(most)) else 0
+    if not 1 <= number <= most:
+        raise DefinitionError(
+            f"{NESTED_UPDATES} is {text!r}, and must be a whole number from 1 to {most:,}",
+            f"write '{NESTED_UPDATES}' = '64'",
+        )
+    return number

@@ -354,7 +354,7 @@ class Group:
 
     def _do_without_quiet(self) -> bool:
         """If no state has come for too long, views that wait for something go over to an algorithm that need not."""
-        waited = max((view.behind_answers for view in self.views.values()), default=0)
+        waited = max((view.waited for view in self.views.values()), default=0)
         if waited < self._most_behind_answers:
             return False
         successors = {name: without_quiet(one.how, alone=len(self.views) == 1) for name, one in self.views.items()}

@@ -102,9 +102,10 @@ class MaintainedView:
         self.how = how
         self.name = how.view.name
         self.relations: Mapping[str, Relation] = how.view.relations
-        self.behind_answers = 0
+        self._behind_answers = 0
         """transactions since the last state of the group that came when answers had come already"""
         self._answers = 0
+        self._ends_by_itself = algorithm(how.algorithm).needs_pause
         self._ask = ask
         self._make_zset = make_zset
         self._inbox = _Inbox()
@@ -128,9 +129,15 @@ class MaintainedView:
         }
         self.driver = Driver(process, queue, send=self._send, install=install, read_view=read_view)
 
+    @property
+    def waited(self) -> int:
+        """How long there has been no state of the group, in transactions that came behind answers. Where the algorithm
+        ends by itself it must have had as many answers too: many transactions may come between two of them."""
+        return min(self._behind_answers, self._answers) if self._ends_by_itself else self._behind_answers
+
     def new_state(self) -> None:
         """The group has come to a new state."""
-        self.behind_answers = self._answers = 0
+        self._behind_answers = self._answers = 0
 
     def learn(self, query: Query, keys: int, rows: int) -> None:
         """So many keys went out with a query, and so many rows came back."""
@@ -176,7 +183,7 @@ class MaintainedView:
         self._inbox.fill(_place_of(message) if isinstance(message, Transaction) else message[0], message)
         for arrived in self._inbox.complete():
             if isinstance(arrived, Transaction):
-                self.behind_answers += self._answers > 0
+                self._behind_answers += self._answers > 0
                 self.driver.deliver(arrived)
             else:
                 self._answers += 1

@@ -1,8 +1,10 @@
 """What takes over from an algorithm that waits for quiet, where there is none.
 
-eca, strobe, t-strobe and g-strobe install when no query is out: never, under a stream without a pause. And views of one
-group whose states each hold many transactions may go on without ever holding the same ones. When no state of the group
-has come for too long, such views start again from its last commit, maintained by an algorithm that need not wait:
+eca, strobe, t-strobe and g-strobe install when no query is out: never, under a stream without a pause. nested-sweep
+installs when what interferes pauses, or when its round holds as many transactions as it may: one at a time, that takes
+n - 1 queries for each. And views of one group whose states each hold many transactions may go on without ever holding
+the same ones. When no state of the group has come for too long, such views start again from its last commit, maintained
+by an algorithm that need not wait:
 
     a view with keys, alone     periodic-c-strobe, as section 6 of the Strobe paper has it: a state every k updates
     any other                   batched-sweep: a state per transaction, where several views always meet; it needs no
@@ -28,7 +30,8 @@ def without_quiet(how: Maintenance, *, alone: bool) -> Maintenance | None:
     """How a view is maintained without waiting for quiet, or for the other views of its group if it is not alone; None
     if it does not wait, or cannot but wait."""
     chosen = algorithm(how.algorithm)
-    if not (chosen.needs_quiet or (not alone and _states_hold_many(chosen))) or chosen.baseline:
+    waits = chosen.needs_quiet or chosen.needs_pause or (not alone and _states_hold_many(chosen))
+    if not waits or chosen.baseline:
         return None
     if alone and chosen.needs_keys and how.transactions is not Transactions.GLOBAL:
         return replace(how, algorithm="periodic-c-strobe", options={"period": PERIOD}, stored_for=how.layout)

@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 
 OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
-    Kind.JOINS: ("consistency", "algorithm", "storage", "group", "retention", "nested_depth"),
+    Kind.JOINS: ("consistency", "algorithm", "storage", "group", "retention", "nested_updates"),
     Kind.OUTER_JOINS: OF_SELF_MAINTAINED,
     Kind.SUMMARIES: OF_SUMMARIES,
     Kind.OVER_VIEWS: ("retention",),
@@ -65,8 +65,8 @@ def _contradicted(own: Mapping[str, str], values: Mapping[str, str]) -> set[str]
     """Defaults that do not go together with what the view says itself."""
     gone = set()
     if own.get("storage", "remote") not in _CHOSEN:
-        gone |= {"algorithm", "nested_depth"}
-    if {"algorithm", "nested_depth"} & own.keys() and values.get("storage", "remote") not in _CHOSEN:
+        gone |= {"algorithm", "nested_updates"}
+    if {"algorithm", "nested_updates"} & own.keys() and values.get("storage", "remote") not in _CHOSEN:
         gone.add("storage")
     if "refresh" in own and refresh_of(own.items()).mode is not RefreshMode.CONTINUOUS:
         gone |= {"consistency"} if values.get("consistency") == "complete" else set()

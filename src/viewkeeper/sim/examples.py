@@ -227,6 +227,12 @@ EXAMPLES: dict[str, Example] = {
         algorithm="pipelined-sweep",
         schedule="U1 s2> U2 U3 s3> s1>",
     ),
+    "sweep-figure-5-parallel-pipelined": replace(
+        _FIGURE_5,
+        title="The updates of figure 5 under parallel-pipelined-sweep: all in flight, both sides of U1 asked at once",
+        algorithm="parallel-pipelined-sweep",
+        schedule="U1 s2> U2 U3 s3> s1>",
+    ),
     "sweep-recompute": replace(
         _FIGURE_5,
         title="The updates of figure 5 under recompute: a state made of answers from different moments",

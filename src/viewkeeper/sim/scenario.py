@@ -76,7 +76,7 @@ class Scenario:
         # Fewer where each costs more: ECA's queries grow with interference, a global transaction has several parts.
         updates = 8 if chosen.one_source or transactions is Transactions.GLOBAL else 12
         choices: dict[str, tuple[int | bool, ...]] = {
-            "batch": (64, 1, 2, 3), "window": (64, 1, 2), "period": (8, 1, 2, 3), "depth": (8, 1, 2),
+            "batch": (64, 1, 2, 3), "window": (64, 1, 2), "period": (8, 1, 2, 3), "updates": (64, 1, 2, 3),
             "grouped": (True, False), "share": (False, True),
         }  # fmt: skip
         options = tuple(

@@ -26,8 +26,15 @@ PROPERTIES = (
     "minmax",
     "core",
     RETENTION,
-    "nested_depth",
+    "nested_updates",
 )
+REPLACED = {
+    "nested_depth": (
+        "the property nested_depth is replaced by nested_updates, the most transactions of one state",
+        "write 'nested_updates' = '64', or leave it out",
+    ),
+}
+"""properties that there were: the fact, and the remedy"""
 _CHOICES = {
     "consistency": ("auto", "convergent", "weak", "strong", "complete"),
     "minmax": ("node", "recompute"),
@@ -94,6 +101,8 @@ def _properties(items: list[exp.Expr]) -> tuple[tuple[str, str], ...]:
                 f"a view has TBLPROPERTIES: {', '.join(PROPERTIES)}",
             )
         key = spark_sql(item.this) if isinstance(item.this, exp.Dot) else item.name.lower()
+        if key in REPLACED:
+            raise DefinitionError(*REPLACED[key], code="unknown-property")
         if key not in PROPERTIES:
             matches = difflib.get_close_matches(key, PROPERTIES, n=1)
             hint = f"did you mean {matches[0]}?" if matches else f"the properties are {', '.join(PROPERTIES)}"

@@ -200,7 +200,7 @@ def refuse_over_views(view: View) -> None:
             f"{view.name} reads views and tables of sources at once",
             f"make a view of {', '.join(tables)} first, and join the views",
         )
-    for name in ("consistency", "algorithm", "group", "nested_depth"):
+    for name in ("consistency", "algorithm", "group", "nested_updates"):
         if name in dict(view.properties):
             raise UnsupportedClause(
                 f"{view.name} follows the views that it reads, so the property {name} does not apply to it",

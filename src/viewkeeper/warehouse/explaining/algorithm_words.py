@@ -28,9 +28,13 @@ COMPUTES = {
     "sweep": f"{_TAKEN_OUT} One transaction follows the other.",
     "parallel-sweep": f"{_TAKEN_OUT} Sources that do not need each other's answers are asked at the same time.",
     "pipelined-sweep": f"{_TAKEN_OUT} Several transactions are under way at a time, and are shown in their order.",
+    "parallel-pipelined-sweep": (
+        f"{_TAKEN_OUT} Sources that do not need each other's answers are asked at the same time. Several transactions "
+        "are under way at a time, and are shown in their order."
+    ),
     "nested-sweep": (
-        "A transaction that comes while questions are out, and shows in an answer, is taken along: both become one "
-        "state. What cannot be taken along is taken out of the answer again."
+        "A transaction that comes while questions are out, and shows in an answer, is taken along, until a state holds "
+        "as many as it may: they become one state. What cannot be taken along is taken out of the answer again."
     ),
     "strobe": f"{_BY_KEY} {_QUIET} Transactions are taken apart into their rows.",
     "t-strobe": f"{_BY_KEY} {_QUIET}",

@@ -33,7 +33,7 @@ def facts_of(
         outer=isinstance(view, OuterJoinView),
         equalities=tree is not None,
         over_views=VIEWS in view.sources,
-        algorithm=asked if asked != "auto" else "nested-sweep" if "nested_depth" in properties else None,
+        algorithm=asked if asked != "auto" else "nested-sweep" if "nested_updates" in properties else None,
     )
 
 
