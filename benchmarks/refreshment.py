@@ -4,8 +4,8 @@
                                      [--warm-ups 2] [--rounds-only] [--spark] [--quick]
 
 Wisconsin relations R and T of 10,000 rows x scale and S of 24,000 x scale, as Delta tables in two sources. Three joins
-of them: key-key R ⋈ T with 8,000 rows, key-foreign key R ⋈ S with 24,000, non key-non key R ⋈ S with 48,000. The paper
-gives the first 10,000 rows, and says that 20 % of R and T have no partner: both cannot be, and here the 20 % hold.
+of them, with the sizes of the paper: key-key R ⋈ T with 10,000 rows, key-foreign key R ⋈ S with 24,000, non key-non key
+R ⋈ S with 48,000. 20 % of R have no partner in S.
 
 Each join is a view in each storage, in warehouses of their own, and an ordinary view, `remote`. All of them get the
 same changes: 10 % insertions into each relation; 10 % deletions; then rounds of 1 % changes (half insertions, a quarter
@@ -13,7 +13,8 @@ deletions, a quarter updates), in which the join is also recomputed from the fil
 session and written as a Delta table. Refreshes and recomputing take turns. A refresh begins when the changes of both
 relations have come.
 
-Prints JSON: tables 1 and 2 beside the paper's, seconds, and medians of the rounds with their ratios, all of this run.
+Prints JSON: tables 1 and 2 in bytes of Parquet beside the paper's pages (refreshment_pages.py counts pages), seconds,
+and medians of the rounds with their ratios, all of this run.
 It prints nothing if any view is not exactly the join: compared row by row if it has up to 100,000 rows, else by the
 number of rows and the sums of two hashes of all columns.
 

@@ -1,14 +1,14 @@
 """Relations of the Wisconsin benchmark that join each other, and changes of them: deterministic, made in Arrow.
 
-    R, T    10,000 rows x scale, S 24,000 x scale; of R, and of T, 20 % have no partner at first
+    R, T    10,000 rows x scale, S 24,000 x scale; 20 % of R have no partner in S
     a       the join attribute, beside the sixteen columns of the benchmark
 
-    key-key            R ⋈ T      a is a key of both             8,000 x scale rows
+    key-key            R ⋈ T      a is a key of both            10,000 x scale rows: each row has one partner
     key-foreign key    R ⋈ S      a is a key of R alone         24,000: each of 8,000 rows of R has three partners
     non key-non key    R ⋈ S      a is a key of neither         48,000: 4,000 values, two rows of R and six of S each
 
-The paper says that 20 % of R and T have no partner, and that its key-key join has as many rows as each of them: both
-cannot be. Here the 20 % hold, and its other two sizes do.
+These are the sizes of the paper's section 5.1. Its 20 % of R and T without a partner are without one in S: in the
+key-key join, which is of R and T, every row has its partner.
 
 A row is made of its number `unique2`, which is its key and never given again, of `unique1`, and of `a`. Rows lie in
 the order of their numbers, and `a` has nothing to do with that order: changes that are near each other in a relation
@@ -159,13 +159,15 @@ class JoinedRelations:
         )
 
     def _for_keys(self, lefts: int, rights: int) -> tuple[list[int], list[int]]:
+        """Half of those that join find an old row without a partner, as far as there are any; the rest each other."""
         there = [set(relation.joined()) for relation in self.both]
-        lonely = sorted(there[1] - there[0]), sorted(there[0] - there[1])
-        shared = self._fresh(round((1 - WITHOUT_PARTNER) / 2 * min(lefts, rights)))
+        single = sorted(there[1] - there[0]), sorted(there[0] - there[1])
+        joining = [round((1 - WITHOUT_PARTNER) * size) for size in (lefts, rights)]
+        to_old = [min(len(rows), most // 2) for rows, most in zip(single, joining, strict=True)]
+        shared = self._fresh(min(most - old for most, old in zip(joining, to_old, strict=True)))
         made = []
-        for size, others in zip((lefts, rights), lonely, strict=True):
-            old = self._random.sample(others, min(len(others), size - len(shared), round(0.4 * size)))
-            made.append([*old, *shared, *self._fresh(size - len(old) - len(shared))])
+        for size, rows, old in zip((lefts, rights), single, to_old, strict=True):
+            made.append([*self._random.sample(rows, old), *shared, *self._fresh(size - old - len(shared))])
         return made[0], made[1]
 
     def _for_foreign_key(self, lefts: int, rights: int) -> tuple[list[int], list[int]]:
@@ -192,13 +194,13 @@ class JoinedRelations:
 
 def expected_rows(kind: str, size: int) -> int:
     """How many rows the join has at first."""
-    return {KEY_KEY: size * 8 // 10, KEY_FOREIGN_KEY: size * 24 // 10, NON_KEY: size * 48 // 10}[kind]
+    return {KEY_KEY: size, KEY_FOREIGN_KEY: size * 24 // 10, NON_KEY: size * 48 // 10}[kind]
 
 
 def _first_values(kind: str, size: int) -> tuple[list[int], list[int]]:
     lonely = round(WITHOUT_PARTNER * size)
     if kind == KEY_KEY:
-        return list(range(size)), list(range(lonely, size + lonely))
+        return list(range(size)), list(range(size))
     if kind == KEY_FOREIGN_KEY:
         return list(range(size)), list(range(size - lonely)) * 3
     return list(range(size // 2)) * 2, list(range((size - lonely) // 2)) * 6
