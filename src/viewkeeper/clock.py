@@ -10,7 +10,7 @@ import time
 import uuid
 from datetime import UTC, datetime
 
-__all__ = ["Random", "fresh_seed", "monotonic", "now", "seeded", "unique_id"]
+__all__ = ["Random", "fresh_seed", "monotonic", "now", "secret", "seeded", "unique_id"]
 
 Random = random.Random
 """The type of a random generator; make one with `seeded`."""
@@ -39,3 +39,8 @@ def monotonic() -> float:
 def unique_id() -> str:
     """Return a name that nobody else has: 32 hexadecimal digits."""
     return uuid.uuid4().hex
+
+
+def secret() -> str:
+    """Return a password that cannot be guessed: 64 hexadecimal digits."""
+    return secrets.token_hex(32)

@@ -26,6 +26,7 @@ def test_the_environment_says_how_much(said: str | None, given: str, monkeypatch
     if said is not None:
         monkeypatch.setenv(session.MEMORY, said)
     monkeypatch.setattr(session, "running_session", lambda: None)
+    monkeypatch.setattr(session, "_start", lambda *_: None)
     monkeypatch.setattr(SparkSession, "builder", Builder())
     with pytest.raises(Started) as caught:
         session.local_session()

@@ -11,8 +11,9 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
+from viewkeeper.clock import secret
 from viewkeeper.errors import SparkMissing
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ OLDEST_JAVA = 17
 MEMORY, DEFAULT_MEMORY = "VIEWKEEPER_SPARK_MEMORY", "4g"
 """the environment variable that says how much memory Spark may take, as Spark writes it"""
 
+SECRET = "spark.authenticate.secret"
+
 # The default, INT96, counts nanoseconds: other readers take a year after 2262 or before 1677 for some other year.
 TIMESTAMPS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 
@@ -31,6 +34,8 @@ SETTINGS = {
     # Nothing listens beyond this machine, and no web page unless it is asked for.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # Loopback is open to every user of the machine, and Spark's ports take serialized objects.
+    "spark.authenticate": "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # A refresh is a few short jobs: an exchange per core, and no pauses to re-plan. Full loads turn AQE on themselves.
@@ -87,6 +92,7 @@ _starting = threading.Lock()
 
 def _started(master: str | None, settings: Mapping[str, str] | None, *, quiet: bool) -> "SparkSession":
     from pyspark import SparkConf
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     cores = str(os.cpu_count() or 2)
@@ -96,28 +102,37 @@ def _started(master: str | None, settings: Mapping[str, str] | None, *, quiet: b
     conf.set("spark.driver.maxResultSize", memory())
     conf.setAll([*SETTINGS.items(), *(settings or {}).items()])
     if quiet:
-        _start_quietly(conf)
+        with tempfile.TemporaryFile() as printed:
+            try:
+                _start(conf, {"stderr": printed})
+            except PySparkRuntimeError as error:
+                raise _did_not_start(printed) from error
+    else:
+        _start(conf)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
 
-def _start_quietly(conf: "SparkConf") -> None:
-    """Start a JVM whose standard error goes to a file that nobody else sees.
+def _start(conf: "SparkConf", popen: dict[str, Any] | None = None) -> None:
+    """Start a JVM, then Spark in it.
 
-    Not by settings of log4j: the JVM itself, the launcher before log4j is up, and the traces of every failed task would
-    still be printed.
+    In two steps. `popen` can send the JVM's standard error to a file: settings of log4j would not silence the JVM
+    itself, the launcher, and the traces of failed tasks. And the secret goes to Spark through the gateway: the settings
+    that the JVM starts with stand on its command line, which every user of the machine can read.
     """
     from pyspark import SparkContext
-    from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
 
-    with tempfile.TemporaryFile() as printed:
-        try:
-            gateway = launch_gateway(conf, {"stderr": printed})  # type: ignore[no-untyped-call]
-            SparkContext(conf=conf, gateway=gateway)
-        except PySparkRuntimeError as error:
-            raise _did_not_start(printed) from error
+    gateway = launch_gateway(conf, popen)  # type: ignore[no-untyped-call]
+    if conf.get("spark.authenticate") == "true" and not _one_process(conf.get("spark.master") or ""):
+        conf = conf.set(SECRET, conf.get(SECRET) or secret())
+    SparkContext(conf=conf, gateway=gateway)
+
+
+def _one_process(master: str) -> bool:
+    """Whether Spark runs in one JVM, and makes the secret itself."""
+    return master == "local" or master.startswith("local[")
 
 
 def _silence_python_side() -> None:
