@@ -9,6 +9,7 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import PositionLost, SourceUnavailable
 from viewkeeper.messages import Change, Fetch, GlobalPart, Position, Transaction, position
 from viewkeeper.sources.base import Batch, Disruption, Finding, Reading, Source
+from viewkeeper.sources.memory import fetched
 from viewkeeper.sql.relation import Relation
 
 
@@ -122,22 +123,3 @@ class LiveMemorySource(Source):
 
     def close(self) -> None:
         pass
-
-
-def fetched(fetch: Fetch, contents: dict[str, MemoryZSet]) -> MemoryZSet:
-    """The rows of a fetch, joined and matched."""
-    rows = MemoryZSet((), [((), 1)])
-    for operand in fetch.operands:
-        named = contents[operand.relation.name].rename(operand.columns)
-        on = tuple(
-            (a, b) if b in operand.columns else (b, a)
-            for a, b in fetch.equal
-            if {a, b} & set(operand.columns) and {a, b} & set(rows.columns)
-        )
-        rows = rows.join(named, on, (), rows.columns + named.columns)
-    if fetch.keys is not None:
-        places = [rows.columns.index(column) for column in fetch.matched]
-        wanted = set(fetch.keys)
-        kept = [(row, n) for row, n in rows.weights() if tuple(row[place] for place in places) in wanted]
-        rows = MemoryZSet(rows.columns, kept)
-    return rows.keep(fetch.columns)

@@ -11,7 +11,8 @@ where nested-sweep, which may skip states, had 1,278. A lone update costs all of
 from viewkeeper.algorithms.registry import Transactions, algorithm, prepare
 from viewkeeper.errors import DefinitionError, UnsupportedClause
 from viewkeeper.levels import Level
-from viewkeeper.mediator.maintained import BATCH, Maintenance
+from viewkeeper.mediator.maintained import Maintenance
+from viewkeeper.sources.multi_relation import BATCH
 from viewkeeper.sql.view import View
 
 CHEAPEST = "batched-sweep"

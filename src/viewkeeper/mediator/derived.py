@@ -14,8 +14,8 @@ from viewkeeper.algorithms.driver import Driver, Ticket
 from viewkeeper.algorithms.registry import Transactions, prepare
 from viewkeeper.algorithms.update_queue import MakeZSet
 from viewkeeper.mediator.alignment import GroupChange
-from viewkeeper.mediator.maintained import BATCH
 from viewkeeper.messages import Change, Query, Transaction, ViewDelta, position
+from viewkeeper.sources.multi_relation import BATCH
 from viewkeeper.sql.view import View
 
 ALGORITHM = "batched-sweep"

@@ -123,7 +123,7 @@ class MaintainedView:
         plan.fan_out = self._fan_out.expected
         self._wrappers = {
             source: MultiRelationWrapper(
-                source, views, ask=self._ask_database(source), emit=self._complete, make_zset=make_zset, batch=BATCH
+                source, views, ask=self._ask_database(source), emit=self._complete, make_zset=make_zset
             )
             for source, views in (parts.local_views if parts else {}).items()
         }
@@ -210,7 +210,3 @@ class _Inbox:
 
 def _place_of(transaction: Transaction) -> Hashable:
     return (transaction.source, transaction.position)
-
-
-BATCH = 4_096
-"""Updates that a wrapper sweeps together, at most."""

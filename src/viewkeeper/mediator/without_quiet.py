@@ -18,7 +18,8 @@ from dataclasses import replace
 
 from viewkeeper.algorithms.registry import Algorithm, Transactions, algorithm
 from viewkeeper.levels import Level
-from viewkeeper.mediator.maintained import BATCH, Maintenance
+from viewkeeper.mediator.maintained import Maintenance
+from viewkeeper.sources.multi_relation import BATCH
 
 MOST_BEHIND_ANSWERS = 1_000
 """Transactions that may come behind answers before a group has waited too long for a state. A backlog does not count:

@@ -8,9 +8,11 @@ from collections import deque
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.messages import Change
+from viewkeeper.sim.outcome import Run
 from viewkeeper.sim.random_updates import Part
-from viewkeeper.sim.run import Run, Setting, Simulation
+from viewkeeper.sim.run import Simulation
 from viewkeeper.sim.scenario import Scenario
+from viewkeeper.sim.setting import Setting
 from viewkeeper.sim.trace import Observer
 from viewkeeper.sim.world import Event, Happening
 from viewkeeper.sql.relation import Relation
@@ -62,6 +64,7 @@ def run_chain(
         sources=len(setting.script),
         transactions=Transactions.SINGLE,
         multi_relation=multi_relation,
+        wrapper_batch=1,
         options=options,
     )
     return Simulation(scenario, setting, Observer()).run(choose)

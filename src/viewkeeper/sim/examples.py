@@ -10,9 +10,10 @@ from typing import Any
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.errors import UsageError
 from viewkeeper.sim.report import Report, judge
-from viewkeeper.sim.run import Setting, Simulation
+from viewkeeper.sim.run import Simulation
 from viewkeeper.sim.scenario import Scenario
 from viewkeeper.sim.script import Schedule, parse_relation, parse_updates
+from viewkeeper.sim.setting import Setting
 from viewkeeper.sim.trace import Observer, Trace, describe_rows
 
 
@@ -53,6 +54,7 @@ class Example:
             transactions=self.transactions,
             sources=len({relation.source for relation, _ in parsed}),
             multi_relation=self.multi_relation,
+            wrapper_batch=1,
             options=self.options,
         )
         relations = {relation.name: relation for relation, _ in parsed}

@@ -1,18 +1,52 @@
 """A run and what the checker says of it, in both of its modes."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from viewkeeper.algorithms.registry import algorithm
 from viewkeeper.checker.history import History
 from viewkeeper.checker.judge import check
-from viewkeeper.checker.judgement import Judgement
+from viewkeeper.checker.judgement import Judgement, Violation
 from viewkeeper.levels import Level
-from viewkeeper.sim.run import Run, promised_level
+from viewkeeper.sim.outcome import Run
+from viewkeeper.sim.run import promised_level
 from viewkeeper.sim.scenario import Scenario
 
 BLIND_BUDGET = 50_000
 """source states that a blind search looks at; runs that keep their promise need a fraction of it"""
+
+
+@dataclass(frozen=True)
+class ViewJudgement:
+    """What the checker says of one view."""
+
+    name: str
+    history: History
+    claimed: Judgement
+    """by the vectors of the run, commit by commit"""
+    blind: Judgement
+    captured: Judgement | None = None
+    """by the vectors, where captures merged commits: transaction by transaction, as these were delivered"""
+
+    @property
+    def level(self) -> Level:
+        """Taken at the run's own word: its vectors must hold. States between commits that were captured together are
+        none of its business."""
+        return self.captured.level if self.captured and self.claimed.level >= Level.STRONG else self.claimed.level
+
+    @property
+    def reached(self) -> Level:
+        """What both ways of judging agree on; where the blind search gave up, the vectors alone decide."""
+        seen = Level.COMPLETE if self.captured and self.blind.level >= Level.STRONG else self.blind.level
+        return self.level if self.blind.undecided else min(self.level, seen)
+
+    @property
+    def violation(self) -> Violation | None:
+        of_commits = self.claimed.violation
+        if self.captured and self.claimed.level >= Level.STRONG:
+            return self.captured.violation
+        return of_commits
 
 
 @dataclass(frozen=True)
@@ -21,13 +55,25 @@ class Report:
 
     scenario: Scenario
     run: Run
-    claimed: Judgement
-    blind: Judgement
+    views: tuple[ViewJudgement, ...]
     command: str
+
+    @cached_property
+    def worst(self) -> ViewJudgement:
+        """The view that reached least."""
+        return min(self.views, key=lambda one: one.reached)
+
+    @property
+    def claimed(self) -> Judgement:
+        return self.worst.claimed
+
+    @property
+    def blind(self) -> Judgement:
+        return self.worst.blind
 
     @property
     def history(self) -> History:
-        return self.run.history
+        return self.worst.history
 
     @property
     def promised(self) -> Level:
@@ -35,17 +81,25 @@ class Report:
 
     @property
     def level(self) -> Level:
-        """What the run reached, taken at its own word: its vectors must hold."""
-        return self.claimed.level
+        """What the run reached, taken at its own word."""
+        return min(one.level for one in self.views)
 
     @property
     def reached(self) -> Level:
-        """What both ways of judging agree on; where the blind search gave up, the vectors alone decide."""
-        return self.claimed.level if self.blind.undecided else min(self.claimed.level, self.blind.level)
+        return self.worst.reached
+
+    @property
+    def undecided(self) -> bool:
+        return any(one.blind.undecided for one in self.views)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether something was delivered and is never shown."""
+        return self.run.waiting > 0 and self.promised >= Level.CONVERGENT
 
     @property
     def kept_promise(self) -> bool:
-        return self.claimed.level >= self.promised and (self.blind.level >= self.promised or bool(self.blind.undecided))
+        return self.reached >= self.promised and not self.stalled
 
     @property
     def states(self) -> int:
@@ -66,6 +120,10 @@ class Report:
             "updates": scenario.updates,
             "transactions": str(scenario.transactions),
             "multi_relation": scenario.multi_relation,
+            "mediator": scenario.live,
+            "views": scenario.views,
+            "merge": scenario.merge,
+            "restarts": scenario.restarts,
             "options": {**algorithm(scenario.algorithm).options, **dict(scenario.options)},
             "deliveries": len(self.history.deliveries),
             "messages": {"queries": messages.queries, "answers": messages.answers, "rows": messages.rows},
@@ -74,8 +132,10 @@ class Report:
             "states": self.states,
             "promised": str(self.promised),
             "level": str(self.level),
+            "waiting": self.run.waiting,
+            "levels": {one.name: str(one.reached) for one in self.views},
             "verdict": self.claimed.to_json()["verdict"],
-            "violation": self.claimed.violation.to_json() if self.claimed.violation else None,
+            "violation": self.worst.violation.to_json() if self.worst.violation else None,
             "blind": {
                 "level": str(self.blind.level),
                 "verdict": self.blind.to_json()["verdict"],
@@ -88,14 +148,18 @@ class Report:
 
     def verdict_line(self) -> str:
         """`reached complete` or what went wrong, in a sentence."""
-        violation = self.claimed.violation
-        line = f"{self.scenario.algorithm} reached {_called(self.level)} (promised: {_called(self.promised)})"
-        return f"{line}\n  not {violation.level}: {violation.message}" if violation else line
+        lines = [f"{self.scenario.algorithm} reached {_called(self.level)} (promised: {_called(self.promised)})"]
+        if violation := self.worst.violation:
+            of = f" of {self.worst.name}" if len(self.views) > 1 else ""
+            lines.append(f"  not {violation.level}{of}: {violation.message}")
+        if self.stalled:
+            lines.append(f"  {self.run.waiting} transactions were delivered and are part of no state")
+        return "\n".join(lines)
 
     def text(self) -> str:
         scenario, messages = self.scenario, self.run.messages
         lines = [
-            f"view       {self.history.view}",
+            *(f"view       {one.history.view}" for one in self.views),
             f"updates    {len(self.history.deliveries)} {scenario.transactions} transactions delivered"
             f" from {scenario.source_count} sources",
             f"messages   {messages.queries} queries ({self.queries_per_update} per update),"
@@ -118,11 +182,19 @@ def _called(level: Level) -> str:
 
 
 def judge(scenario: Scenario, run: Run, command: str | None = None) -> Report:
-    """Check a run with the vectors that it claims, and blind."""
+    """Check every view of a run with the vectors that it claims, and blind."""
     return Report(
         scenario,
         run,
-        check(run.history),
-        check(run.history, blind=True, budget=BLIND_BUDGET),
+        tuple(
+            ViewJudgement(
+                one.name,
+                one.history,
+                check(one.history),
+                check(one.alone or one.history, blind=True, budget=BLIND_BUDGET),
+                check(one.captured) if one.captured else None,
+            )
+            for one in run.views
+        ),
         command or scenario.command(),
     )

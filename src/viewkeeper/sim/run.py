@@ -1,69 +1,28 @@
 """Runs a scenario: builds its world, lets the scheduler pick every event from the seed, records the history."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable
 
 from viewkeeper.algebra.joins import JoinPlan
-from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algorithms.registry import algorithm, prepare
 from viewkeeper.checker.history import History
 from viewkeeper.clock import Random, seeded
 from viewkeeper.levels import Level
-from viewkeeper.sim.random_updates import Script, random_script
-from viewkeeper.sim.random_views import random_relations, random_rows, random_sql
+from viewkeeper.sim.live_run import LiveSimulation
+from viewkeeper.sim.outcome import Run, ViewRun
 from viewkeeper.sim.scenario import Scenario
+from viewkeeper.sim.setting import Setting, parsed, random_setting
 from viewkeeper.sim.trace import Observer
-from viewkeeper.sim.warehouse import Messages, SimulatedWarehouse
+from viewkeeper.sim.warehouse import SimulatedWarehouse
 from viewkeeper.sim.world import Event, Happening, World
 from viewkeeper.sources.memory import MemorySource
 from viewkeeper.sql.decompose import decompose
-from viewkeeper.sql.parse import parse_view
-from viewkeeper.sql.relation import Relation
-from viewkeeper.sql.view import View
-
-
-@dataclass(frozen=True)
-class Setting:
-    """The part of a run that does not depend on the algorithm: relations, contents, view and updates."""
-
-    relations: Mapping[str, Relation]
-    rows: Mapping[str, MemoryZSet]
-    sql: str
-    script: Script
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a run left behind."""
-
-    history: History
-    messages: Messages
-    local_queries: int
-
-
-def random_setting(scenario: Scenario) -> Setting:
-    """Relations, contents, view and updates from the seed; the algorithm has no say in them."""
-    random = seeded(scenario.seed)
-    relations = random_relations(random, scenario.relations, scenario.source_count, keyless=scenario.keyless)
-    rows = {name: random_rows(random, relation) for name, relation in relations.items()}
-    sql = random_sql(random, relations, self_join=scenario.self_join)
-    script = random_script(
-        random,
-        relations,
-        rows,
-        updates=scenario.updates,
-        transactions=scenario.transactions,
-        crossing=scenario.crossing,
-    )
-    return Setting(relations, rows, sql, script)
 
 
 def simulate(scenario: Scenario, observer: Observer | None = None) -> Run:
     """One run from its seed."""
-    return Simulation(scenario, random_setting(scenario), observer or Observer()).run(
-        RandomScheduler(seeded(scenario.seed + 1)).choose
-    )
+    kind = LiveSimulation if scenario.live else Simulation
+    simulation = kind(scenario, random_setting(scenario), observer or Observer())
+    return simulation.run(RandomScheduler(seeded(scenario.seed + 1)).choose)
 
 
 def promised_level(scenario: Scenario) -> Level:
@@ -72,17 +31,11 @@ def promised_level(scenario: Scenario) -> Level:
     return chosen.out_of_order if scenario.out_of_order else chosen.levels[scenario.transactions]
 
 
-@lru_cache(maxsize=1024)
-def _parsed(sql: str, relations: tuple[Relation, ...]) -> View:
-    """Parsing costs as much as a short run, and a seed means the same view under every algorithm."""
-    return parse_view(sql, {relation.name: relation for relation in relations}, name="v")
-
-
 class Simulation:
     """A scenario set up and ready: the world around, the algorithm inside."""
 
     def __init__(self, scenario: Scenario, setting: Setting, observer: Observer, command: str | None = None) -> None:
-        view = self._view = _parsed(setting.sql, tuple(setting.relations.values()))
+        view = self._view = parsed(setting.sql, tuple(setting.relations.values()))
         chosen = algorithm(scenario.algorithm)
         self._setting = setting
         self._meta = {"algorithm": scenario.algorithm, "command": command or scenario.command()}
@@ -108,6 +61,7 @@ class Simulation:
             out_of_order=scenario.out_of_order,
             whole_transactions=scenario.whole_transactions,
             parts_together=not scenario.crossing,
+            wrapper_batch=scenario.wrapper_batch,
             observer=observer,
         )
         contents = dict(setting.rows)
@@ -132,7 +86,7 @@ class Simulation:
         return self.result()
 
     def result(self) -> Run:
-        return Run(self._history(), self.warehouse.messages, self.world.local_queries)
+        return Run((ViewRun("v", self._history()),), self.warehouse.messages, self.world.local_queries)
 
     def _history(self) -> History:
         return History.of(
@@ -152,7 +106,7 @@ class RandomScheduler:
         {Happening.COMMIT: 6.0},
         {Happening.COMMIT: 0.0},
         {Happening.ANSWER: 0.2, Happening.DATABASE_ANSWERS: 0.3},
-        {Happening.DELIVER: 0.2, Happening.WRAPPER_RECEIVES: 0.3},
+        {Happening.DELIVER: 0.2, Happening.WRAPPER_RECEIVES: 0.3, Happening.CAPTURE: 0.2, Happening.STEP: 0.3},
     )
 
     def __init__(self, random: Random) -> None:
@@ -165,7 +119,12 @@ class RandomScheduler:
             self._mood = self._random.choice(self._MOODS)
             self._left = self._random.randint(1, 25)
         self._left -= 1
-        weights = [self._mood.get(event.happening, 1.0) for event in events]
+        weights = [self._mood.get(event.happening, _usual(event)) for event in events]
         if not any(weights):
             return self._random.choice(events)
         return self._random.choices(events, weights)[0]
+
+
+def _usual(event: Event) -> float:
+    """How often an event comes where the mood says nothing."""
+    return 0.1 if event.happening is Happening.RESTART else 1.0

@@ -5,7 +5,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from viewkeeper.algorithms.registry import Algorithm, Transactions, algorithm
+from viewkeeper.clock import seeded
 from viewkeeper.errors import UsageError
+from viewkeeper.sources.multi_relation import BATCH
+
+FLAGS = (
+    "multi_relation", "keyless", "self_join", "out_of_order", "whole_transactions", "crossing", "mediator", "merge",
+)  # fmt: skip
+_RANGES = (
+    ("relations", 1, 12), ("updates", 0, 100_000), ("seed", 0, 2**63), ("wrapper_batch", 1, BATCH), ("views", 1, 12),
+    ("restarts", 0, 1_000), ("without_quiet", 1, 100_000),
+)  # fmt: skip
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 @dataclass(frozen=True)
@@ -27,6 +41,16 @@ class Scenario:
     """one site reports each global transaction in full"""
     crossing: bool = False
     """the parts of global transactions commit one by one, and their orders may cross"""
+    wrapper_batch: int = BATCH
+    """updates that the multi-relation wrapper sweeps together, at most; the paper has one"""
+    mediator: bool = False
+    """a group of the live mediator maintains the views, with everything that it does to ask less"""
+    views: int = 1
+    merge: bool = False
+    """captures deliver several commits of a source as one transaction"""
+    restarts: int = 0
+    without_quiet: int | None = None
+    """transactions after which algorithms that wait for quiet give way to one that does not"""
     options: tuple[tuple[str, int | bool], ...] = field(default=())
     """options of the algorithm; a dict does too"""
 
@@ -37,10 +61,10 @@ class Scenario:
         except ValueError:
             kinds = ", ".join(Transactions)
             raise UsageError(f"there are no {self.transactions} transactions", f"choose one of {kinds}") from None
-        for name, least, most in (("relations", 1, 12), ("updates", 0, 100_000), ("seed", 0, 2**63)):
+        for name, least, most in _RANGES:
             value = getattr(self, name)
-            if not least <= value <= most:
-                raise UsageError(f"--{name} {value} is out of range", f"choose from {least} to {most}")
+            if value is not None and not least <= value <= most:
+                raise UsageError(f"{_flag(name)} {value} is out of range", f"choose from {least} to {most}")
         if self.sources is not None and not 1 <= self.sources <= self.relations:
             raise UsageError(
                 f"--sources {self.sources} does not fit {self.relations} relations",
@@ -49,9 +73,7 @@ class Scenario:
         if self.transactions is not Transactions.GLOBAL:
             for flag in ("whole_transactions", "crossing"):
                 if getattr(self, flag):
-                    raise UsageError(
-                        f"--{flag.replace('_', '-')} is about global transactions", "add --transactions global"
-                    )
+                    raise UsageError(f"{_flag(flag)} is about global transactions", "add --transactions global")
         if self.whole_transactions and (self.multi_relation or self.out_of_order or self.crossing):
             raise UsageError(
                 "--whole-transactions does not go with --multi-relation, --out-of-order or --crossing",
@@ -60,6 +82,31 @@ class Scenario:
         if self.multi_relation and self.out_of_order:
             raise UsageError("--out-of-order breaks the order that --multi-relation rests on", "leave one of them out")
 
+        for flag in ("multi_relation", "out_of_order", "whole_transactions") if self.live else ():
+            if getattr(self, flag):
+                raise UsageError(
+                    f"{_flag(flag)} does not go with {_flag(self._asks_for_mediator)}: the live mediator decides itself"
+                    " which sources have a wrapper, and puts every answer in its place",
+                    "leave one of them out",
+                )
+
+    @property
+    def live(self) -> bool:
+        """Whether a group of the live mediator maintains the views."""
+        return bool(self._asks_for_mediator)
+
+    @property
+    def _asks_for_mediator(self) -> str:
+        """The first that needs it, if there is one."""
+        asked = {
+            "mediator": self.mediator,
+            "views": self.views > 1,
+            "merge": self.merge,
+            "restarts": self.restarts > 0,
+            "without_quiet": self.without_quiet is not None,
+        }
+        return next((name for name, is_asked in asked.items() if is_asked), "")
+
     @classmethod
     def varied(cls, name: str, transactions: Transactions, seed: int) -> "Scenario":
         """A scenario for soaking: two to four relations, and by turns whatever else the algorithm serves."""
@@ -67,12 +114,39 @@ class Scenario:
         features: dict[str, Any] = {"relations": 2 + seed // 2 % 3, "self_join": seed % 5 == 0}
         features["keyless"] = not chosen.needs_keys and seed % 3 == 1
         if chosen.over_wrapper and seed % 4 == 3:
-            features["multi_relation"] = True
+            features |= {"multi_relation": True, "wrapper_batch": (BATCH, 1, 2)[seed // 4 % 3]}
         elif not chosen.one_source and seed % 7 == 2:
             features["sources"] = 2
         if transactions is Transactions.GLOBAL and not features.get("multi_relation"):
             features["crossing"] = seed % 4 == 0
             features["whole_transactions"] = seed % 4 == 1
+        return cls._with_options(name, transactions, seed, features)
+
+    @classmethod
+    def varied_live(cls, name: str, transactions: Transactions, seed: int) -> "Scenario":
+        """The same over the live mediator: one to three views over some of the relations each, captures that merge,
+        restarts, in all combinations."""
+        chosen, dice = algorithm(name), seeded(seed)
+        features: dict[str, Any] = {
+            "mediator": True,
+            "relations": dice.randint(2, 4),
+            "views": dice.choice((1, 2, 2, 3)),
+            "merge": dice.random() < 0.5,
+            "restarts": dice.choice((0, 0, 1, 2)),
+            "keyless": not chosen.needs_keys and dice.random() < 0.3,
+            "self_join": dice.random() < 0.15,
+        }
+        if not chosen.one_source:
+            features["sources"] = dice.randint(min(2, features["relations"]), features["relations"])
+        if transactions is Transactions.GLOBAL:
+            features["crossing"] = dice.random() < 0.4
+        if dice.random() < 0.25:
+            features["without_quiet"] = dice.randint(1, 4)
+        return cls._with_options(name, transactions, seed, features)
+
+    @classmethod
+    def _with_options(cls, name: str, transactions: Transactions, seed: int, features: dict[str, Any]) -> "Scenario":
+        chosen = algorithm(name)
         # Fewer where each costs more: ECA's queries grow with interference, a global transaction has several parts.
         updates = 8 if chosen.one_source or transactions is Transactions.GLOBAL else 12
         choices: dict[str, tuple[int | bool, ...]] = {
@@ -98,11 +172,13 @@ class Scenario:
             f"viewkeeper simulate --algorithm {self.algorithm} --relations {self.relations} --updates {self.updates}",
             f"--transactions {self.transactions} --seed {self.seed}",
         ]
-        if self.sources is not None:
-            words.append(f"--sources {self.sources}")
-        for flag in ("multi_relation", "keyless", "self_join", "out_of_order", "whole_transactions", "crossing"):
-            if getattr(self, flag):
-                words.append(f"--{flag.replace('_', '-')}")
+        for name in ("sources", "without_quiet"):
+            if getattr(self, name) is not None:
+                words.append(f"{_flag(name)} {getattr(self, name)}")
+        for name, default in (("wrapper_batch", BATCH), ("views", 1), ("restarts", 0)):
+            if getattr(self, name) != default:
+                words.append(f"{_flag(name)} {getattr(self, name)}")
+        words += [_flag(name) for name in FLAGS if getattr(self, name)]
         words += [f"--option {name}={str(value).lower()}" for name, value in self.options]
         return " ".join(words)
 

@@ -1,14 +1,30 @@
 """A run told event by event, as the worked examples of the papers do, with the queue and the view."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from viewkeeper.messages import Change, HopQuery, Query, TermsQuery, Transaction, ViewDelta
+from viewkeeper.messages import (
+    Change,
+    Fetch,
+    HopQuery,
+    Position,
+    Query,
+    TermsQuery,
+    Transaction,
+    Vector,
+    ViewDelta,
+    position,
+)
 from viewkeeper.sources.multi_relation import LocalizedQuery
 from viewkeeper.sql.view import Operand
 
 if TYPE_CHECKING:
+    from viewkeeper.sim.live_store import Crash, GroupState
     from viewkeeper.sim.warehouse import SimulatedWarehouse
+
+
+GROUP = "group"
+"""the place where a group of the live mediator works"""
 
 
 class Observer:
@@ -27,6 +43,18 @@ class Observer:
     def installed(self, delta: ViewDelta, warehouse: "SimulatedWarehouse") -> None: ...
 
     def settled(self, warehouse: "SimulatedWarehouse") -> None: ...
+
+    # With the live mediator:
+
+    def captured(self, transaction: Transaction, commits: int) -> None: ...
+
+    def read(self, source: str, fetches: Sequence[Fetch], rows: Sequence[Any]) -> None: ...
+
+    def reply_delivered(self, source: str, position: Position) -> None: ...
+
+    def new_state(self, number: int, state: "GroupState") -> None: ...
+
+    def restarted(self, crash: "Crash", vector: Vector) -> None: ...
 
 
 class Trace(Observer):
@@ -75,6 +103,34 @@ class Trace(Observer):
         if queue != self._queue:
             self._queue = queue
             self._tell(f"{'':16}queue: {queue or 'empty'}")
+
+    def captured(self, transaction: Transaction, commits: int) -> None:
+        last = int(transaction.position)
+        names = [
+            self._names.get((transaction.source, position(number)), "?")
+            for number in range(last - commits + 1, last + 1)
+        ]
+        together = " as one transaction" if commits > 1 else ""
+        self._line(transaction.source, f"captures {', '.join(names)}{together}")
+
+    def read(self, source: str, fetches: Sequence[Fetch], rows: Sequence[Any]) -> None:
+        for fetch, zset in zip(fetches, rows, strict=True):
+            tables = " ⋈ ".join(map(_short, fetch.operands))
+            keys = "" if fetch.keys is None else f" with ({', '.join(fetch.matched)}) in {list(fetch.keys)}"
+            self._line(source, f"reads {tables}{keys} = {describe_rows(zset)}")
+
+    def reply_delivered(self, source: str, position: Position) -> None:
+        name = self._names.get((source, position))
+        self._line(GROUP, f"receives the answer of {source}{f', which shows {name}' if name else ''}")
+
+    def new_state(self, number: int, state: "GroupState") -> None:
+        shown = "   ".join(f"{view} = {describe_rows(rows)}" for view, rows in state.rows.items())
+        at = ", ".join(f"{source} {int(place)}" for source, place in state.vector.items())
+        self._line(GROUP, f"commits state {number} at ({at}): {shown}")
+
+    def restarted(self, crash: "Crash", vector: Vector) -> None:
+        at = ", ".join(f"{source} {int(place)}" for source, place in vector.items())
+        self._line(GROUP, f"restarts ({crash.replace('-', ' ')}), from ({at})")
 
     def _line(self, place: str, text: str) -> None:
         self._step += 1

@@ -1,6 +1,5 @@
 """The simulated warehouse: a driver with its algorithm, the stored view, and every state that it has had."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from viewkeeper.algebra.joins import JoinPlan
@@ -10,16 +9,8 @@ from viewkeeper.algorithms.effects import Process
 from viewkeeper.algorithms.update_queue import UpdateQueue
 from viewkeeper.checker.history import State
 from viewkeeper.messages import Query, Transaction, ViewDelta, position
+from viewkeeper.sim.outcome import Messages
 from viewkeeper.sim.trace import Observer
-
-
-@dataclass
-class Messages:
-    """What went back and forth; an update that a source reports by itself is not counted."""
-
-    queries: int = 0
-    answers: int = 0
-    rows: int = 0
 
 
 class SimulatedWarehouse:

@@ -19,7 +19,7 @@ from viewkeeper.sim.random_updates import Part, Script
 from viewkeeper.sim.trace import Observer
 from viewkeeper.sim.warehouse import SimulatedWarehouse
 from viewkeeper.sources.memory import MemorySource
-from viewkeeper.sources.multi_relation import MultiRelationWrapper
+from viewkeeper.sources.multi_relation import BATCH, MultiRelationWrapper
 from viewkeeper.sources.sequencer import Sequencer
 from viewkeeper.sql.view import View
 
@@ -39,6 +39,12 @@ class Happening(StrEnum):
     """the next message of a database reaches its wrapper"""
     DATABASE_ANSWERS = "database"
     """a database answers the next query of its wrapper"""
+    CAPTURE = "capture"
+    """with the live mediator: the capture of a source delivers what was committed, into the stream"""
+    STEP = "step"
+    """with the live mediator: the group does what there is to do"""
+    RESTART = "restart"
+    """with the live mediator: the warehouse stops working, and begins again from what is stored"""
 
 
 class Event(NamedTuple):
@@ -67,6 +73,7 @@ class World:
         out_of_order: bool = False,
         whole_transactions: bool = False,
         parts_together: bool = True,
+        wrapper_batch: int = BATCH,
         observer: Observer,
     ) -> None:
         self._sources = sources
@@ -87,7 +94,9 @@ class World:
         self.local_queries = 0
         self.warehouse: SimulatedWarehouse
         self._wrappers = {
-            name: MultiRelationWrapper(name, views, ask=self._asking_database(name), emit=self._emitting(name))
+            name: MultiRelationWrapper(
+                name, views, ask=self._asking_database(name), emit=self._emitting(name), batch=wrapper_batch
+            )
             for name, views in (local_views or {}).items()
         }
 

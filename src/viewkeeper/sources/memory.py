@@ -1,11 +1,11 @@
 """A source in memory: relations, transactions, and answers computed atomically."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import ProtocolError
-from viewkeeper.messages import Change, GlobalPart, Query, Transaction, position
+from viewkeeper.messages import Change, Fetch, GlobalPart, Query, Transaction, position
 from viewkeeper.sql.relation import Relation
 
 
@@ -33,3 +33,26 @@ class MemorySource:
     def answer(self, query: Query) -> Any:
         """ComputeJoin: the answer over the relations as they are now."""
         return query.evaluate(self.contents)
+
+    def read(self, fetches: Sequence[Fetch]) -> list[MemoryZSet]:
+        """The rows of each fetch, over the relations as they are now."""
+        return [fetched(fetch, self.contents) for fetch in fetches]
+
+
+def fetched(fetch: Fetch, contents: Mapping[str, MemoryZSet]) -> MemoryZSet:
+    """The rows of a fetch: its relations joined, those that match its keys."""
+    rows = MemoryZSet((), [((), 1)])
+    for operand in fetch.operands:
+        named = contents[operand.relation.name].rename(operand.columns)
+        on = tuple(
+            (a, b) if b in operand.columns else (b, a)
+            for a, b in fetch.equal
+            if {a, b} & set(operand.columns) and {a, b} & set(rows.columns)
+        )
+        rows = rows.join(named, on, (), rows.columns + named.columns)
+    if fetch.keys is not None:
+        places = [rows.columns.index(column) for column in fetch.matched]
+        wanted = set(fetch.keys)
+        matching = [(row, n) for row, n in rows.weights() if tuple(row[place] for place in places) in wanted]
+        rows = MemoryZSet(rows.columns, matching)
+    return rows.keep(fetch.columns)

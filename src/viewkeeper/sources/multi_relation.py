@@ -30,6 +30,9 @@ from viewkeeper.algorithms.update_queue import MakeZSet, UpdateQueue
 from viewkeeper.messages import Change, Fetch, HopQuery, Position, Query, Transaction, ViewDelta, keys_for
 from viewkeeper.sql.view import View
 
+BATCH = 4_096
+"""Updates that are swept together, at most, in the wrapper and by the mediator; the simulator has the same."""
+
 
 @dataclass(frozen=True)
 class LocalizedQuery:
@@ -91,7 +94,7 @@ class MultiRelationWrapper:
         ask: Callable[[tuple[str, Ticket], Query], None],
         emit: Callable[[Transaction | tuple[Ticket, Any]], None],
         make_zset: MakeZSet = MemoryZSet,
-        batch: int = 1,
+        batch: int = BATCH,
     ) -> None:
         self.source = source
         self._ask = ask
