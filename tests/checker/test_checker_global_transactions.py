@@ -163,6 +163,18 @@ def test_a_split_of_what_was_captured_together_is_weak(blind: bool) -> None:
 
 
 @both_modes
+@pytest.mark.parametrize("order", ["yyyx", "yyxy", "yxyy", "xyyy"])
+def test_many_that_were_captured_together_are_one_unit_in_any_order_of_delivery(blind: bool, order: str) -> None:
+    own = {
+        "x": iter(["x T(x y)&U(x y)&W(x y): -r1 0, +r1 3"]),
+        "y": iter(f"y {id}(x y): -r2 {n}, +r2 {n + 1}" for n, id in enumerate("TUW")),
+    }
+    delivered = "\n".join(next(own[source]) for source in order)
+    judgement = judged(f"{PAIR}\n{delivered}\n 0 0 @ x0 y0\n 3 3 @ x1 y3", blind=blind)
+    assert judgement.level is Level.COMPLETE, judgement.violations
+
+
+@both_modes
 def test_an_id_that_is_used_again_is_another_transaction(blind: bool) -> None:
     history = f"""{PAIR}
         x T(x y): -r1 0, +r1 1

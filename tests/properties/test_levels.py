@@ -1,38 +1,32 @@
 """Every algorithm reaches the level that it promises, under every kind of transactions that it serves.
 
 The runs vary the number of relations and sources, self-joins, keyless relations, the multi-relation wrapper, crossing
-and whole global transactions. A failure prints the command that repeats it.
+and whole global transactions; over the live mediator also the views of a group, merged captures and restarts. A failure
+prints the command that repeats it. `test_levels_soak.py` has many more of them.
 """
 
 import shlex
 
 import pytest
 from click.testing import CliRunner
-from seeded_runs import CELLS, REGRESSIONS, check_promise, run
+from seeded_runs import CELLS, REGRESSIONS, WORLDS, check_promise, run
 
 from viewkeeper.algorithms.registry import ALGORITHMS, Transactions
 from viewkeeper.cli.main import viewkeeper
 from viewkeeper.levels import Level
 from viewkeeper.sim.scenario import Scenario
 
-KEPT, RUNS = 180, 300
-"""runs of each algorithm that must keep its promise; runs within which a broken one must be caught"""
-SOAK_RUNS = 20_000
-CHUNK = 1_000
+KEPT = {"one view": 60, "mediator": 30}
+"""runs of each algorithm that must keep its promise"""
+RUNS = 300
+"""runs within which a broken one must be caught"""
 
 
+@pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize(("name", "transactions"), CELLS)
-def test_promised_level(name, transactions):
-    for seed in range(KEPT):
-        check_promise(Scenario.varied(name, transactions, seed))
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("first", range(KEPT, KEPT + SOAK_RUNS, CHUNK))
-@pytest.mark.parametrize(("name", "transactions"), CELLS)
-def test_promised_level_soak(name, transactions, first):
-    for seed in range(first, first + CHUNK):
-        check_promise(Scenario.varied(name, transactions, seed))
+def test_promised_level(name, transactions, world):
+    for seed in range(KEPT[world]):
+        check_promise(WORLDS[world](name, transactions, seed))
 
 
 @pytest.mark.parametrize(

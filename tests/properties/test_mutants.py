@@ -3,11 +3,14 @@
 A proof by simulation is worth what it can refute. Each mutant is a mistake that a reader of the papers could make.
 """
 
+from dataclasses import replace
+
 import pytest
 from seeded_runs import run
 
 from viewkeeper.algorithms import (
     c_strobe,
+    g_strobe,
     nested_sweep,
     parallel_pipelined_sweep,
     parallel_sweep,
@@ -15,8 +18,14 @@ from viewkeeper.algorithms import (
     update_queue,
 )
 from viewkeeper.algorithms.global_order import GlobalOrder
+from viewkeeper.algorithms.global_parts import GlobalParts
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.algorithms.update_queue import UpdateQueue
+from viewkeeper.mediator import alignment, group
+from viewkeeper.mediator.group import Group
+from viewkeeper.mediator.known_rows import KnownRows
+from viewkeeper.mediator.stream import Subscription
+from viewkeeper.sim import live_world
 from viewkeeper.sim.scenario import Scenario
 from viewkeeper.sources.multi_relation import MultiRelationWrapper, _Outgoing
 
@@ -136,6 +145,68 @@ def answers_overtake_updates_in_the_wrapper(patch):
     patch.setattr(MultiRelationWrapper, "base_answer", base_answer)
 
 
+def keep_the_last_global_id_of_a_merged_capture(patch):
+    def last_alone(*args, **merged):
+        transaction = true(*args, **merged)
+        return replace(transaction, parts=transaction.parts[-1:])
+
+    true = live_world.as_transaction
+    patch.setattr(live_world, "as_transaction", last_alone)
+
+
+def wait_for_the_sources_of_the_view_alone(patch):
+    """G-Strobe in a group: a part from a source that the view does not read, after the transaction is whole, begins it
+    again, and what it waits for has come already."""
+
+    def begin(self, plan, queue):
+        true(self, plan, queue)
+        self._parts = GlobalParts(plan.view.sources)
+
+    true = g_strobe._GlobalStrobeWarehouse.__init__
+    patch.setattr(g_strobe._GlobalStrobeWarehouse, "__init__", begin)
+
+
+def known_rows_stay_as_they_were(patch):
+    patch.setattr(KnownRows, "delivered", lambda self, transaction: None)
+
+
+def views_of_a_group_do_not_wait_for_each_other(patch):
+    """A state of the group is the next state of each view, whatever that reflects."""
+
+    def meeting(self):
+        return dict.fromkeys(self._installed, 1) if all(one.waiting for one in self._installed.values()) else None
+
+    patch.setattr(alignment.Alignment, "_meeting", meeting)
+
+
+def note_what_was_taken_as_if_it_were_committed(patch):
+    def advance(self):
+        ahead = {source: channel.subscription.position for source, channel in self.channels.items()}
+        self._store.advance(self.name, ahead)
+        self.vector.update(ahead)
+
+    patch.setattr(Group, "_advance", advance)
+
+
+def answers_come_before_what_they_show(patch):
+    """The group takes an answer as soon as it is there, and what it shows later."""
+
+    def take(self, most=None, until=None):
+        return [] if until is not None else true(self, most)
+
+    true = Subscription.take
+    patch.setattr(Subscription, "take", take)
+
+
+def go_over_to_one_that_waits_for_whole_transactions(patch):
+    """T-Strobe has committed a part of a transaction, and batched-sweep waits for that part."""
+
+    def successor(how, *, alone):
+        return replace(how, algorithm="batched-sweep", stored_for=how.layout) if how.algorithm == "t-strobe" else None
+
+    patch.setattr(group, "without_quiet", successor)
+
+
 MUTANTS = [
     (no_compensation, "sweep", S, {}),
     (forget_what_came_last_before_the_answer, "sweep", S, {}),
@@ -149,6 +220,14 @@ MUTANTS = [
     (key_delete_by_key_alone, "c-strobe", S, {}),
     (let_later_transactions_pass, "batched-sweep", G, {}),
     (answers_overtake_updates_in_the_wrapper, "sweep", S, {"relations": 4, "multi_relation": True}),
+    (keep_the_last_global_id_of_a_merged_capture, "batched-sweep", G, {"merge": True}),
+    (keep_the_last_global_id_of_a_merged_capture, "g-strobe", G, {"merge": True}),
+    (wait_for_the_sources_of_the_view_alone, "g-strobe", G, {"views": 2}),
+    (known_rows_stay_as_they_were, "sweep", L, {"mediator": True, "relations": 2}),
+    (views_of_a_group_do_not_wait_for_each_other, "nested-sweep", S, {"views": 2}),
+    (note_what_was_taken_as_if_it_were_committed, "batched-sweep", L, {"restarts": 2}),
+    (answers_come_before_what_they_show, "sweep", S, {"mediator": True}),
+    (go_over_to_one_that_waits_for_whole_transactions, "t-strobe", G, {"without_quiet": 1}),
 ]
 
 

@@ -105,7 +105,8 @@ def _groups(uses: Sequence[Sequence[_Use]]) -> list[Hashable]:
 
     def root(place: int) -> int:
         while into[place] != place:
-            place = into[place] = into[into[place]]
+            into[place] = into[into[place]]
+            place = into[place]
         return place
 
     for place, of_one in enumerate(uses):

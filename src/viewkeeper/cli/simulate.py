@@ -29,6 +29,20 @@ EXIT_BELOW_PROMISE = 1
     "--multi-relation", is_flag=True, help="Sources hold several relations behind the multi-relation wrapper."
 )
 @click.option("--batch", type=int, help="How many updates batched-sweep takes at once, at most.  [default: 64]")
+@click.option(
+    "--wrapper-batch",
+    type=int,
+    help="How many updates the wrapper sweeps at once, at most; 1 as in its paper.  [default: 4096, as live]",
+)
+@click.option("--mediator", is_flag=True, help="The live mediator maintains the view, with all its shortcuts.")
+@click.option("--views", default=1, show_default=True, help="Views of one group, each over some relations; mediator.")
+@click.option("--merge", is_flag=True, help="Captures deliver several commits as one transaction; mediator.")
+@click.option("--restarts", default=0, show_default=True, help="How often the warehouse restarts; mediator.")
+@click.option(
+    "--without-quiet",
+    type=int,
+    help="Transactions after which views stop waiting for quiet; mediator.  [default: 1000]",
+)
 @click.option("--keyless", is_flag=True, help="Relations without keys: bags with duplicates.")
 @click.option("--self-join", is_flag=True, help="One of the relations occurs twice in the view.")
 @click.option("--out-of-order", is_flag=True, help="Fault: answers overtake updates and are overtaken.")
@@ -61,6 +75,7 @@ def simulate(
       viewkeeper simulate --algorithm sweep --relations 4 --updates 50 --seed 7
       viewkeeper simulate --algorithm strobe --transactions local --seed 3 --trace
       viewkeeper simulate --example sweep-figure-5-concurrent --trace
+      viewkeeper simulate --transactions global --views 2 --merge --restarts 1 --seed 5
       viewkeeper simulate --matrix --runs 50
     """
     _refuse_unused(ctx, "list_examples" if list_examples else "example" if example else "matrix" if matrix else "run")
@@ -127,7 +142,7 @@ def _play(name: str, as_json: bool, trace: bool, history: str | None) -> None:
 def _scenario(how: dict[str, Any]) -> Any:
     from viewkeeper.algorithms.registry import Transactions, algorithm
     from viewkeeper.clock import fresh_seed
-    from viewkeeper.sim.scenario import Scenario, parse_options
+    from viewkeeper.sim.scenario import FLAGS, Scenario, parse_options
 
     chosen = algorithm(how["algorithm"])
     options = parse_options(chosen, how["options"])
@@ -144,10 +159,10 @@ def _scenario(how: dict[str, Any]) -> Any:
         **{
             name: how[name]
             for name in (
-                "relations", "updates", "sources", "multi_relation", "keyless", "self_join",
-                "out_of_order", "whole_transactions", "crossing",
+                "relations", "updates", "sources", "views", "restarts", "without_quiet", *FLAGS,
             )
         },
+        **({} if how["wrapper_batch"] is None else {"wrapper_batch": how["wrapper_batch"]}),
     )  # fmt: skip
 
 

@@ -9,6 +9,8 @@ by an algorithm that need not wait:
     a view with keys, alone     periodic-c-strobe, as section 6 of the Strobe paper has it: a state every k updates
     any other                   batched-sweep: a state per transaction, where several views always meet; it needs no
                                 keys, and keeps transactions that span sources whole
+    one that shows parts        sweep: an algorithm that is weak for transactions that span sources may have committed
+    of such transactions        a part of one already, which batched-sweep would wait for
 
 Neither promises less, and what is stored stays as it is, hidden columns included. The next run begins with the view's
 own algorithm again.
@@ -34,6 +36,9 @@ def without_quiet(how: Maintenance, *, alone: bool) -> Maintenance | None:
     waits = chosen.needs_quiet or chosen.needs_pause or (not alone and _states_hold_many(chosen))
     if not waits or chosen.baseline:
         return None
+    if how.transactions is Transactions.GLOBAL and chosen.levels[Transactions.GLOBAL] < Level.STRONG:
+        # Its states may hold a part of a transaction: whoever waits for whole ones would wait for that part for ever.
+        return replace(how, algorithm="sweep", options={}, stored_for=how.layout)
     if alone and chosen.needs_keys and how.transactions is not Transactions.GLOBAL:
         return replace(how, algorithm="periodic-c-strobe", options={"period": PERIOD}, stored_for=how.layout)
     return replace(how, algorithm="batched-sweep", options={"batch": BATCH}, stored_for=how.layout)

@@ -15,6 +15,7 @@ from viewkeeper.sim.scenario import Scenario
 from viewkeeper.sim.script import Schedule, parse_relation, parse_updates
 from viewkeeper.sim.setting import Setting
 from viewkeeper.sim.trace import Observer, Trace, describe_rows
+from viewkeeper.sources.multi_relation import BATCH
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Example:
             transactions=self.transactions,
             sources=len({relation.source for relation, _ in parsed}),
             multi_relation=self.multi_relation,
-            wrapper_batch=1,
+            wrapper_batch=1 if self.multi_relation else BATCH,
             options=self.options,
         )
         relations = {relation.name: relation for relation, _ in parsed}

@@ -10,6 +10,7 @@ own sources, for there it must be right by itself.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algebra.memory import MemoryZSet
@@ -83,7 +84,7 @@ class LiveSimulation:
                     view.name,
                     self._history(view, commits, self._sources),
                     alone=self._history(view, commits, view.sources),
-                    captured=self._history(view, captures, self._sources) if self._merge else None,
+                    captured=partial(self._history, view, captures, self._sources) if self._merge else None,
                 )
                 for view in self._views
             ),

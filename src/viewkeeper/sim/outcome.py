@@ -1,5 +1,6 @@
 """What a run left behind."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from viewkeeper.checker.history import History
@@ -23,8 +24,8 @@ class ViewRun:
     """over all sources of its group, commit by commit"""
     alone: History | None = None
     """over the sources of the view"""
-    captured: History | None = None
-    """as the captures delivered it, if they merged commits"""
+    captured: Callable[[], History] | None = None
+    """as the captures delivered it, if they merged commits; made of the committed states, so it needs strong ones"""
 
 
 @dataclass(frozen=True)

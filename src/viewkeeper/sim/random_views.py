@@ -75,8 +75,8 @@ def random_view(random: Random, relations: dict[str, Relation], *, self_join: bo
     return parse_view(random_sql(random, relations, self_join=self_join), relations, name="v")
 
 
-def random_sql(random: Random, relations: dict[str, Relation], *, self_join: bool) -> str:
-    """The text of such a view."""
+def random_sql(random: Random, relations: dict[str, Relation], *, self_join: bool, by_key: bool = False) -> str:
+    """The text of such a view; `by_key`: many of its joins are by the key of a relation."""
     occurrences = [(relation, name.split(".")[1]) for name, relation in relations.items()]
     if self_join:
         again = random.choice(list(relations.values()))
@@ -93,7 +93,10 @@ def random_sql(random: Random, relations: dict[str, Relation], *, self_join: boo
         if random.random() < 0.02:
             joins.append((table, [], True))
             continue
-        conditions = [_join_condition(random, occurrences[other], (relation, alias))]
+        if by_key and relation.key and random.random() < 0.5:
+            conditions = [_key_condition(random, occurrences[other], (relation, alias))]
+        else:
+            conditions = [_join_condition(random, occurrences[other], (relation, alias))]
         if place >= 2 and random.random() < 0.2:
             conditions.append(_join_condition(random, random.choice(occurrences[:place]), (relation, alias)))
         joins.append((table, conditions, False))
@@ -131,6 +134,11 @@ def _join_condition(random: Random, left: Occurrence, right: Occurrence) -> str:
     if luck < 0.93:
         return f"{_numeric(random, left)} = {_numeric(random, right)}"
     return f"{left[1]}.a {random.choice(('<', '<=', '<>'))} {right[1]}.b"
+
+
+def _key_condition(random: Random, left: Occurrence, right: Occurrence) -> str:
+    """The whole key of the right one, from numbers of the left one."""
+    return " AND ".join(f"{left[1]}.{random.choice('ab')} = {right[1]}.{column}" for column in right[0].key or ())
 
 
 def _selection(random: Random, occurrences: list[Occurrence]) -> str:

@@ -9,7 +9,7 @@ from viewkeeper.checker.history import History
 from viewkeeper.checker.judge import check
 from viewkeeper.checker.judgement import Judgement, Violation
 from viewkeeper.levels import Level
-from viewkeeper.sim.outcome import Run
+from viewkeeper.sim.outcome import Run, ViewRun
 from viewkeeper.sim.run import promised_level
 from viewkeeper.sim.scenario import Scenario
 
@@ -27,26 +27,24 @@ class ViewJudgement:
     """by the vectors of the run, commit by commit"""
     blind: Judgement
     captured: Judgement | None = None
-    """by the vectors, where captures merged commits: transaction by transaction, as these were delivered"""
+    """the same transaction by transaction, as captures delivered them, if these merged commits and it is strong"""
 
     @property
     def level(self) -> Level:
-        """Taken at the run's own word: its vectors must hold. States between commits that were captured together are
-        none of its business."""
-        return self.captured.level if self.captured and self.claimed.level >= Level.STRONG else self.claimed.level
+        """Taken at the run's own word: its vectors must hold. Between commits that were captured as one there need not
+        be a state."""
+        return self.captured.level if self.captured else self.claimed.level
 
     @property
     def reached(self) -> Level:
         """What both ways of judging agree on; where the blind search gave up, the vectors alone decide."""
-        seen = Level.COMPLETE if self.captured and self.blind.level >= Level.STRONG else self.blind.level
-        return self.level if self.blind.undecided else min(self.level, seen)
+        if self.blind.undecided or (self.captured and self.blind.level is Level.STRONG):
+            return self.level
+        return min(self.level, self.blind.level)
 
     @property
     def violation(self) -> Violation | None:
-        of_commits = self.claimed.violation
-        if self.captured and self.claimed.level >= Level.STRONG:
-            return self.captured.violation
-        return of_commits
+        return (self.captured or self.claimed).violation
 
 
 @dataclass(frozen=True)
@@ -183,18 +181,15 @@ def _called(level: Level) -> str:
 
 def judge(scenario: Scenario, run: Run, command: str | None = None) -> Report:
     """Check every view of a run with the vectors that it claims, and blind."""
-    return Report(
-        scenario,
-        run,
-        tuple(
-            ViewJudgement(
-                one.name,
-                one.history,
-                check(one.history),
-                check(one.alone or one.history, blind=True, budget=BLIND_BUDGET),
-                check(one.captured) if one.captured else None,
-            )
-            for one in run.views
-        ),
-        command or scenario.command(),
+    return Report(scenario, run, tuple(map(_judge, run.views)), command or scenario.command())
+
+
+def _judge(view: ViewRun) -> ViewJudgement:
+    claimed = check(view.history)
+    return ViewJudgement(
+        view.name,
+        view.history,
+        claimed,
+        check(view.alone or view.history, blind=True, budget=BLIND_BUDGET),
+        check(view.captured()) if view.captured and claimed.level >= Level.STRONG else None,
     )

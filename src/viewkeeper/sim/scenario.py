@@ -82,6 +82,8 @@ class Scenario:
         if self.multi_relation and self.out_of_order:
             raise UsageError("--out-of-order breaks the order that --multi-relation rests on", "leave one of them out")
 
+        if self.wrapper_batch != BATCH and not self.multi_relation:
+            raise UsageError("--wrapper-batch is about the multi-relation wrapper", "add --multi-relation")
         for flag in ("multi_relation", "out_of_order", "whole_transactions") if self.live else ():
             if getattr(self, flag):
                 raise UsageError(

@@ -31,7 +31,7 @@ def random_setting(scenario: Scenario) -> Setting:
     relations = random_relations(random, scenario.relations, scenario.source_count, keyless=scenario.keyless)
     rows = {name: random_rows(random, relation) for name, relation in relations.items()}
     sql, *more = (
-        random_sql(random, read, self_join=scenario.self_join)
+        random_sql(random, read, self_join=scenario.self_join, by_key=scenario.live)
         for read in _read_by_views(random, relations, scenario.views)
     )
     script = random_script(
