@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+RUNS ?= 100000
+SEED ?= 1000
+SOAKED := tests/properties/test_levels_soak.py
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -32,8 +35,10 @@ bench: $(STAMP) java ## run every benchmark
 		$(BIN)/python "$$script"; \
 	done
 
-soak: $(STAMP) java servers ## run the long randomized tests
-	$(BIN)/pytest -m soak -n 2 --dist loadfile
+# Simulated runs need no server, and any process takes any of them.
+soak: $(STAMP) java servers ## run the long randomized tests; RUNS=100000 simulated ones from SEED=1000 on
+	VIEWKEEPER_SOAK_RUNS=$(RUNS) VIEWKEEPER_SOAK_SEED=$(SEED) $(BIN)/pytest -m soak -n 2 --dist worksteal $(SOAKED)
+	$(BIN)/pytest -m soak -n 2 --dist loadfile --ignore $(SOAKED)
 
 docs: $(STAMP) ## regenerate the generated parts of the documentation, and build its site
 	$(BIN)/python docs/regenerate.py

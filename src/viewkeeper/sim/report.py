@@ -164,7 +164,8 @@ class Report:
             f" {messages.answers} answers, {messages.rows} rows",
             f"states     {self.states}",
             f"level      {self.verdict_line()}",
-            f"blind      {'at least ' if self.blind.undecided else ''}{_called(self.blind.level)}",
+            f"blind      {'at least ' if self.blind.undecided else ''}{_called(self.blind.level)}"
+            + (", commit by commit" if scenario.merge else ""),
             f"repeat     {self.command}",
         ]
         if self.claimed.merged_units:
@@ -181,15 +182,17 @@ def _called(level: Level) -> str:
 
 def judge(scenario: Scenario, run: Run, command: str | None = None) -> Report:
     """Check every view of a run with the vectors that it claims, and blind."""
-    return Report(scenario, run, tuple(map(_judge, run.views)), command or scenario.command())
+    promised = promised_level(scenario)
+    return Report(scenario, run, tuple(_judge(view, promised) for view in run.views), command or scenario.command())
 
 
-def _judge(view: ViewRun) -> ViewJudgement:
+def _judge(view: ViewRun, promised: Level) -> ViewJudgement:
     claimed = check(view.history)
+    strong = min(claimed.level, promised) >= Level.STRONG
     return ViewJudgement(
         view.name,
         view.history,
         claimed,
         check(view.alone or view.history, blind=True, budget=BLIND_BUDGET),
-        check(view.captured()) if view.captured and claimed.level >= Level.STRONG else None,
+        check(view.captured()) if view.captured and strong else None,
     )
