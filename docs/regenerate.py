@@ -40,9 +40,11 @@ def regenerated(text: str) -> str:
 
 def stale_pictures() -> list[Path]:
     """Those that are not as they would be drawn now; they are drawn."""
-    from level_pictures import FOLDER, PICTURES, picture
+    import latency_pictures
+    import level_pictures
 
-    drawn = {FOLDER / file: picture(example) for file, example in PICTURES.items()}
+    drawn = {level_pictures.FOLDER / file: level_pictures.picture(one) for file, one in level_pictures.PICTURES.items()}
+    drawn |= {latency_pictures.FOLDER / file: latency_pictures.picture(file) for file in latency_pictures.PICTURES}
     stale = [file for file, svg in drawn.items() if not file.exists() or file.read_text(encoding="utf-8") != svg]
     if "--check" not in sys.argv:
         for file in stale:

@@ -47,6 +47,8 @@ def output_of(command: str) -> str:
     """What `docs/regenerate.py` puts into a page, made in this process."""
     if command == "python benchmarks/messages.py --markdown":
         return str(module("benchmarks/messages.py").markdown(measured())).rstrip()
+    if command.startswith("python benchmarks/latency.py --markdown "):
+        return str(module("docs/latency_pictures.py").latency().markdown(command.split()[-1])).rstrip()
     if command == "python docs/cli_reference.py":
         return str(module("docs/cli_reference.py").markdown()).rstrip()
     program, *arguments = shlex.split(command)
@@ -112,6 +114,12 @@ def test_pictures_are_current() -> None:
         for file, example in level_pictures.PICTURES.items()
         if (level_pictures.FOLDER / file).read_text(encoding="utf-8") != level_pictures.picture(example)
     ]
+    latency_pictures = module("docs/latency_pictures.py")
+    stale += [
+        file
+        for file in latency_pictures.PICTURES
+        if (latency_pictures.FOLDER / file).read_text(encoding="utf-8") != latency_pictures.picture(file)
+    ]
     assert stale == [], "out of date: run 'make docs'"
 
 
@@ -160,6 +168,15 @@ def test_figures_beside_table_1_are_those_measured() -> None:
         by_n = measured()["per_update"][name.lower().replace(" ", "-")]
         calm, storm = (by_n["n=5"][timing]["queries"] for timing in ("calm", "storm"))
         assert last.split(";")[0] == f"{calm:g} / {storm:g}", name
+
+
+def test_figures_of_latency_are_those_measured() -> None:
+    latency = module("docs/latency_pictures.py").latency()
+    asked = {name: queries["60%"] for name, queries in latency.unmatched().items()}
+    text = (DOCS / "algorithms/parallel-sweep.md").read_text(encoding="utf-8")
+    assert f"[{asked['parallel-sweep']} queries against {asked['sweep']}]" in text
+    nested = next(row["queries"] for row in latency.burst() if row["bound"] == "updates = 64")
+    assert f"took {nested} queries" in (DOCS / "algorithms/nested-sweep.md").read_text(encoding="utf-8")
 
 
 def test_the_history_shown_is_the_history_judged() -> None:

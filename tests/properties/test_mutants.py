@@ -82,8 +82,8 @@ def fold_one_update_only(patch):
 def fold_out_of_order(patch):
     """Folding whatever touches R_j, though something older of the same source stays behind."""
 
-    def foldable(queue, operand, answer, most):
-        return [u for u in queue.waiting if u.operands == [operand.index] and u.seq <= answer.seq][:most]
+    def foldable(queue, operand, seq, most):
+        return [u for u in queue.waiting if u.operands == [operand.index] and u.seq <= seq][:most]
 
     patch.setattr(nested_sweep, "_foldable", foldable)
 

@@ -8,10 +8,11 @@ Ends       a round holds at most `updates` updates, so it sends at most `updates
 
     meeting ΔR_j at hop j, with S covered:   ΔV = answer - ΔR_j ⋈ temp + ViewChange(ΔR_j over S ∪ {j})
 
-Three things that the figure leaves open. All waiting updates of R_j are folded at once, since the answer shows them
-all. An update is folded only if nothing older of its source stays behind and if R_j is all that it touches, so that
-no source is seen out of order and no transaction in parts; anything else is compensated as sweep does and stays in
-the queue. And a round ends: when it holds `updates` of them, the rest is compensated and waits for the next round.
+What the figure leaves open. All waiting updates of R_j are folded at once, since the answer shows them all; those of
+the relation that a round begins with are swept with it from the start, for no hop of its own would meet them. An update
+is folded only if nothing older of its source stays behind and if R_j is all that it touches, so that no source is seen
+out of order and no transaction in parts; anything else is compensated as sweep does and stays in the queue. And a round
+ends: when it holds `updates` of them, the rest is compensated and waits for the next round.
 
 A bound on the depth of the calls would not do: the calls of a round grow with its power n - 1. The calls are kept on a
 stack of their own, for there may be as many as updates.
@@ -27,7 +28,7 @@ from typing import Any
 from viewkeeper.algebra.joins import Hop, JoinPlan
 from viewkeeper.algorithms.effects import Install, Next, Process
 from viewkeeper.algorithms.update_queue import Update, UpdateQueue
-from viewkeeper.messages import Answer, HopQuery, ViewDelta
+from viewkeeper.messages import HopQuery, ViewDelta
 from viewkeeper.sql.view import Operand
 
 MOST_UPDATES = 4_096
@@ -41,10 +42,14 @@ def nested_sweep(plan: JoinPlan, queue: UpdateQueue, *, updates: int = 64) -> Pr
     while True:
         u = yield Next()
         folded = [u]
+        if len(u.operands) == 1:
+            folded += _foldable(queue, plan.operands[u.operands[0]], queue.delivered, updates - 1)
+            queue.take_out(folded)
+        changes = {i: _total(queue, plan.operands[i], folded) for i in u.operands}
         delta = plan.no_change(queue.make_zset)
-        for i in u.operands:
-            later = {k: u.deltas[k] for k in u.operands if k > i}
-            delta += plan.finish((yield from _view_change(plan, queue, i, u.deltas[i], later, folded, updates)))
+        for i, change in changes.items():
+            later = {k: changes[k] for k in changes if k > i}
+            delta += plan.finish((yield from _view_change(plan, queue, i, change, later, folded, updates)))
         yield Install(ViewDelta(delta, tuple(t for update in folded for t in update.transactions)))
         queue.forget(queue.waiting[0].rank - 1 if queue.waiting else max(update.rank for update in folded))
 
@@ -79,7 +84,7 @@ def _view_change(
             continue
         j = hop.operand
         answer = yield HopQuery(hop, call.delta)
-        joining = _foldable(queue, j, answer, updates - len(folded))
+        joining = _foldable(queue, j, answer.seq, updates - len(folded))
         queue.take_out(joining)
         met = _total(queue, j, joining)
         left_behind = _total(queue, j, queue.waiting_for(j, answer))
@@ -91,13 +96,14 @@ def _view_change(
             calls.append(_call(plan, j.index, met, call.covered))
 
 
-def _foldable(queue: UpdateQueue, operand: Operand, answer: Answer, most: int) -> list[Update]:
-    """The first waiting updates of a source, as long as each changes this operand alone (or nothing in the view)."""
+def _foldable(queue: UpdateQueue, operand: Operand, seq: int, most: int) -> list[Update]:
+    """The first waiting updates of a source, of those delivered up to `seq`, as long as each changes this operand alone
+    (or nothing in the view)."""
     first: list[Update] = []
     for update in queue.waiting:
         if len(first) >= most:
             break
-        if update.transactions[0].source == operand.source and update.seq <= answer.seq:
+        if update.transactions[0].source == operand.source and update.seq <= seq:
             if not set(update.operands) <= {operand.index}:
                 break
             first.append(update)

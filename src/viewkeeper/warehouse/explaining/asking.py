@@ -183,5 +183,6 @@ def _why_algorithm(how: Maintenance, join: AskingJoin) -> str:
     if join.asked_algorithm is not None:
         return "it was asked for"
     if how.algorithm == CHEAPEST:
-        return "no 'algorithm' was asked for: it needs no keys, and asks least of all when much comes at once"
+        better = "it needs no keys, is complete, and asks less for each transaction the more come at once"
+        return f"no 'algorithm' was asked for: {better}"
     return "the view has been maintained by it from the start"
