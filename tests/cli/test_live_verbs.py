@@ -107,6 +107,24 @@ def test_keys_that_the_database_does_not_know(here: Path) -> None:
     assert told["relations"]["crm.people"]["key"] == ["id", "name"]
 
 
+def test_several_hierarchies_of_one_table_are_a_partial_order(here: Path, fails: Fails) -> None:
+    shop = ("add-source", "shop", "sqlite:///shop.db", "--table", "orders", "--install", "--json")
+    told = json.loads(output(*shop, "--hierarchy", "orders=id,cust", "--hierarchy", "orders=id,amount"))
+    assert told["hierarchies"] == {"orders": [["id", "cust"], ["id", "amount"]]}
+    assert output("sources").splitlines()[-2:] == [
+        "hierarchy of shop.orders: id → cust",
+        "hierarchy of shop.orders: id → amount",
+    ]
+    more = json.loads(output(*shop, "--hierarchy", "orders=cust,amount"))
+    assert more["hierarchies"] == {"orders": [["id", "cust"], ["id", "amount"], ["cust", "amount"]]}
+    said = fails(*shop, "--hierarchy", "orders=amount,id")
+    assert "hierarchy orders runs in a circle: id → amount → id" in said
+    assert "keep one of them" in said
+    mixed = fails(*shop, "--hierarchy", "orders=", "--hierarchy", "orders=id,cust")
+    assert "withdraw them in a command of its own" in mixed
+    assert json.loads(output(*shop, "--hierarchy", "orders="))["hierarchies"] == {}
+
+
 def test_what_was_declared_stays_when_a_source_is_added_again(here: Path) -> None:
     shop = ("add-source", "shop", "sqlite:///shop.db", "--table", "orders", "--install")
     told = output(*shop, "--hierarchy", "orders=id,cust", "--foreign-key", "orders.cust=crm.people.id")
@@ -115,7 +133,7 @@ def test_what_was_declared_stays_when_a_source_is_added_again(here: Path) -> Non
         "foreign key: shop.orders.cust → crm.people.id",
     ]
     again = json.loads(output(*shop, "--json"))
-    assert again["hierarchies"] == {"orders": ["id", "cust"]}
+    assert again["hierarchies"] == {"orders": [["id", "cust"]]}
     assert again["foreign_keys"] == [["orders.cust", "crm.people.id"]]
     assert output("sources").splitlines()[-1] == "foreign key: shop.orders.cust → crm.people.id"
     crm = ("add-source", "crm", "sqlite:///crm.db", "--install")

@@ -23,6 +23,7 @@ sources:
     foreign_keys: {people.city: geo.cities.id}
     hierarchies:
       cities: [id, region]
+      days: [[day, month, year], [day, week]]
   geo: ${GEO}
   exports: files://./exports
 views: [views, more/**/*.sql]
@@ -84,7 +85,10 @@ def test_paths_and_variables(project: Project, tmp_path: Path) -> None:
     assert (crm.install, crm.tables) == (True, ("people", "public.cities"))
     assert crm.keys == {"people": ("id",), "prices": ("item", "day")}
     assert crm.foreign_keys == (("people.city", "geo.cities.id"),)
-    assert crm.hierarchies == {"cities": ("id", "region")}
+    assert crm.hierarchies == {
+        "cities": (("id", "region"),),
+        "days": (("day", "month", "year"), ("day", "week")),
+    }
     assert project.cubes["sales"].told == {
         "name": "sales",
         "fact": "shop.orders",
@@ -183,7 +187,7 @@ def test_the_same_from_python(project: Project, tmp_path: Path) -> None:
                 "tables": ("people", "public.cities"),
                 "keys": {"people": "id", "prices": ["item", "day"]},
                 "foreign_keys": [("people.city", "geo.cities.id")],
-                "hierarchies": {"cities": ["id", "region"]},
+                "hierarchies": {"cities": ["id", "region"], "days": [["day", "month", "year"], ["day", "week"]]},
             },
             "geo": "${GEO}",
             "exports": "files://./exports",

@@ -11,6 +11,10 @@ import pytest
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import CorruptChange, DefinitionError, UnsupportedClause, UsageError
+from viewkeeper.summary.cube import Cube, read_cube
+from viewkeeper.summary.cube_lattice import LatticeNode
+from viewkeeper.summary.star_tables import star_tables
+from viewkeeper.warehouse.summaries.explanation import Explanation
 from viewkeeper.warehouse.summaries.schedule import Schedule
 
 TABLES = """
@@ -227,6 +231,98 @@ def test_a_hierarchy_that_the_rows_contradict_is_refused_and_later_halts(tmp_pat
     with pytest.raises(DefinitionError, match="contradicts its hierarchy"):
         shop.create("again", BY_REGION, group="another")
     shop.close()
+
+
+DAYS = """
+CREATE TABLE days (day TEXT PRIMARY KEY, week INTEGER, month TEXT, year INTEGER);
+INSERT INTO days VALUES ('2024-01-31', 5, '2024-01', 2024), ('2024-02-01', 5, '2024-02', 2024),
+    ('2024-02-05', 6, '2024-02', 2024);
+CREATE TABLE sales (id INTEGER PRIMARY KEY, day TEXT, store INTEGER, qty INTEGER);
+INSERT INTO sales VALUES (1, '2024-01-31', 1, 3), (2, '2024-02-01', 1, 4), (3, '2024-02-01', 2, 5);
+"""
+TIME = {"days": [["day", "month", "year"], ["day", "week"]]}
+
+
+def test_a_hierarchy_may_be_a_partial_order(tmp_path: Path) -> None:
+    """Weeks and months do not contain each other; both follow from the day (section 3.3)."""
+    shop = Shop(tmp_path)
+    shop.database.executescript(DAYS)
+    shop.wh.add_source("shop", f"sqlite:///{tmp_path}/shop.db", install=True, hierarchies=TIME)
+    joined = "FROM shop.sales f JOIN shop.days d ON f.day = d.day"
+    for columns in ("month, week", "week", "month", "year"):
+        name = "by_" + columns.replace(", ", "_")
+        shop.create(name, f"SELECT {columns}, COUNT(*) AS n, SUM(qty) AS q {joined} GROUP BY {columns}")
+    lattice = shop.wh._keeper.summaries.lattice_of("by_week")
+    derived = {name: {edge.above.name for edge in lattice.lineage.ways(name)} for name in lattice.visible}
+    assert {"by_month", "by_month_week"} <= derived["by_year"]
+    assert "by_week" not in derived["by_year"] | derived["by_month"]
+    assert "by_month" not in derived["by_week"]
+    explained = shop.wh.explain("by_year")
+    assert isinstance(explained, Explanation)
+    assert explained.lattice is not None
+    assert explained.lattice.hierarchies == ("shop.days: day → month → year", "shop.days: day → week")
+    [drawn] = shop.wh.lattice("by_year")
+    assert {("by_month", "by_year", ("year",))} <= {(w.above, w.below, w.with_attributes) for w in drawn.edges}
+    assert "with year" in drawn.text
+    cube = cube_over(shop.wh, "shop.sales", ["days.day", "days.month", "days.week", "days.year"])
+    assert {point.names for point in cube.points} == {
+        ("day",),
+        ("month", "week"),
+        ("week", "year"),
+        ("month",),
+        ("week",),
+        ("year",),
+        (),
+    }
+    assert {point.names for point in cube.lattice.parents(LatticeNode(("year",)))} >= {("month",), ("day",)}
+    shop.change("INSERT INTO sales VALUES (4, '2024-02-05', 2, 7)", "DELETE FROM sales WHERE id = 1")
+    assert shop.rows("by_week") == [(5, 2, 9), (6, 1, 7)]
+    assert shop.rows("by_month") == [("2024-02", 3, 16)]
+    assert shop.rows("by_year") == [(2024, 3, 16)]
+    shop.change("UPDATE days SET week = 7 WHERE day = '2024-02-05'")
+    assert shop.rows("by_month_week") == [("2024-02", 5, 2, 9), ("2024-02", 7, 1, 7)]
+    # Both chains are checked.
+    shop.change("INSERT INTO days VALUES ('2024-02-06', 7, '2024-02', 2025)")
+    halted = {view.view: view.halted.reason for view in shop.wh.status().views if view.halted}
+    assert halted["by_year"] == "shop.days contradicts its hierarchy: month 2024-02 has the year 2024 and 2025"
+    shop.close()
+
+
+def test_a_view_inherits_a_partial_order(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.database.executescript(DAYS)
+    shop.wh.add_source("shop", f"sqlite:///{tmp_path}/shop.db", install=True, hierarchies=TIME)
+    shop.create("calendar", "SELECT day AS d, week AS w, year AS y FROM shop.days", group="g")
+    shop.create("sold", "SELECT day, qty FROM shop.sales", group="g")
+    shop.create("by_w", "SELECT w, y, SUM(qty) AS q FROM sold f JOIN calendar c ON f.day = c.d GROUP BY w, y")
+    summaries = shop.wh._keeper.summaries
+    dimension = summaries.lattice_of("by_w").nodes["by_w"].dimensions[0]
+    assert summaries.hierarchies.determined(dimension, frozenset({"d"})) == {"d", "w", "y"}
+    assert summaries.hierarchies.determined(dimension, frozenset({"w"})) == {"w"}
+    shop.close()
+
+
+def test_hierarchies_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/shop.db"
+    shop = Shop(tmp_path, hierarchies={"stores": ["storeID", "city"]})
+    shop.wh.add_source("shop", url, install=True, hierarchies={"stores": ["storeID", "region"]})
+    assert shop.wh.sources[0].hierarchies == {"stores": (("storeID", "city"), ("storeID", "region"))}
+    with pytest.raises(DefinitionError, match=r"runs in a circle: storeID → region → storeID") as refused:
+        shop.wh.add_source("shop", url, install=True, hierarchies={"stores": [["region", "storeID"]]})
+    assert "keep one of them" in refused.value.hint
+    with pytest.raises(DefinitionError, match="mixes columns and chains"):
+        shop.wh.add_source("shop", url, install=True, hierarchies={"stores": ["city", ["city", "region"]]})
+    assert shop.wh.sources[0].hierarchies == {"stores": (("storeID", "city"), ("storeID", "region"))}
+    shop.wh.add_source("shop", url, install=True, hierarchies={"stores": []})
+    assert shop.wh.sources[0].hierarchies == {}
+    shop.close()
+
+
+def cube_over(wh: Warehouse, fact: str, dimensions: list[str]) -> Cube:
+    keeper = wh._keeper
+    return read_cube(
+        star_tables(fact, keeper.relations()), dimensions, "COUNT(*) AS n", keeper.summaries.hierarchies.of
+    )
 
 
 def test_a_change_that_cannot_be_right_halts_the_lattice_and_leaves_its_state(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_opti
 from viewkeeper.errors import SourceUnfit, UsageError
 
 if TYPE_CHECKING:
+    from viewkeeper.summary.hierarchies import Chains
     from viewkeeper.warehouse.warehouse import Warehouse
 
 
@@ -36,7 +37,7 @@ MOST_STATEMENTS = 6
     "hierarchies",
     metavar="TABLE=COLUMN,COLUMN[,...]",
     multiple=True,
-    help="Columns of a dimension that determine each other, the finest first; repeatable.",
+    help="Columns of a dimension that determine each other, the finest first; repeatable, also for one table.",
 )
 @click.option(
     "--foreign-key",
@@ -65,7 +66,8 @@ def add_source(
     before stays.
 
     A hierarchy stores=storeID,city,region says that every store is in one city and every city in one region. Summaries
-    are computed from each other along it. It is checked when a summary is made and whenever the table changes.
+    are computed from each other along it. It is checked when a summary is made and whenever the table changes. Several
+    of one table are a partial order: days=day,month,year and days=day,week. --hierarchy stores= withdraws those of it.
 
     A password is never stored: write ${VARIABLE} into the URL, or no password at all and set
     VIEWKEEPER_PASSWORD_NAME (NAME in capitals), for this command and for later ones.
@@ -79,9 +81,7 @@ def add_source(
     """
     from viewkeeper.cli.relation_table import show_relations, source_as_json
 
-    declared = _Declared(
-        dict(map(_key, keys)), dict(map(_hierarchy, hierarchies)), list(map(_foreign_key, foreign_keys))
-    )
+    declared = _Declared(dict(map(_key, keys)), _hierarchies(hierarchies), list(map(_foreign_key, foreign_keys)))
     with open_to_maintain(path, quiet=as_json, create=True) as warehouse:
         _add(warehouse, name, url, tables, declared, install)
         (added,) = (source for source in warehouse.sources if source.name == name)
@@ -102,7 +102,7 @@ class _Declared:
     """What the database does not say by itself."""
 
     keys: dict[str, tuple[str, ...]]
-    hierarchies: dict[str, tuple[str, ...]]
+    hierarchies: "dict[str, Chains]"
     foreign_keys: list[tuple[str, str]]
 
 
@@ -113,8 +113,23 @@ def _key(option: str) -> tuple[str, tuple[str, ...]]:
     return table, columns
 
 
+def _hierarchies(options: tuple[str, ...]) -> "dict[str, Chains]":
+    """The chains of each table; none for a table whose hierarchies are withdrawn."""
+    found: dict[str, Chains] = {}
+    for table, columns in map(_hierarchy, options):
+        if table in found and not (columns and found[table]):
+            raise UsageError(
+                f"--hierarchy {table}= withdraws the hierarchies of {table}, and another option declares one",
+                "withdraw them in a command of its own",
+            )
+        found[table] = (*found.get(table, ()), columns) if columns else ()
+    return found
+
+
 def _hierarchy(option: str) -> tuple[str, tuple[str, ...]]:
     table, columns = _table_and_columns(option)
+    if table and "=" in option and columns == ("",):
+        return table, ()
     if not table or not all(columns) or len(columns) < 2:
         raise UsageError(
             f"--hierarchy {option!r} names no hierarchy",

@@ -188,6 +188,8 @@ def _figures(figures: Mapping[str, Any]) -> str:
 
 def _show_refreshes(lattice: "LatticeFacts") -> None:
     _heading(f"With all tables of {lattice.name}")
+    for hierarchy in lattice.hierarchies:
+        click.echo(f"  hierarchy     {hierarchy}")
     click.echo(f"  recomputed    {lattice.recomputed}")
     if lattice.waiting_changes or lattice.waiting_rows:
         changes = counted(lattice.waiting_changes, "change")

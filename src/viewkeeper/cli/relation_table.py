@@ -27,8 +27,9 @@ def show_relations(sources: "Iterable[SourceDefinition]") -> None:
     if rows:
         show_table(("relation", "key", "columns"), rows)
     for source in sources:
-        for table, levels in source.hierarchies.items():
-            click.echo(f"hierarchy of {source.name}.{table.removeprefix(f'{source.name}.')}: {' → '.join(levels)}")
+        for table, chains in source.hierarchies.items():
+            for levels in chains:
+                click.echo(f"hierarchy of {source.name}.{table.removeprefix(f'{source.name}.')}: {' → '.join(levels)}")
         for child, parent in source.foreign_keys:
             click.echo(f"foreign key: {source.name}.{child.removeprefix(f'{source.name}.')} → {parent}")
 
@@ -49,5 +50,5 @@ def source_as_json(source: "SourceDefinition") -> dict[str, Any]:
             for name, relation in source.relations.items()
         },
         "foreign_keys": [list(pair) for pair in source.foreign_keys],
-        "hierarchies": {table: list(levels) for table, levels in source.hierarchies.items()},
+        "hierarchies": {table: list(map(list, chains)) for table, chains in source.hierarchies.items()},
     }

@@ -130,9 +130,15 @@ def _differences(source: ProjectSource, stored: "SourceDefinition") -> list[str]
         if (child, parent) not in stored.foreign_keys
     ]
     found += [
-        f"the hierarchy of {table} is {', '.join(levels)}"
-        for table, levels in source.hierarchies.items()
-        if tuple(stored.hierarchies.get(table, ())) != levels
+        f"the hierarchy {', '.join(levels)} of {table} is declared"
+        for table, chains in source.hierarchies.items()
+        for levels in chains
+        if levels not in stored.hierarchies.get(table, ())
+    ]
+    found += [
+        f"the hierarchies of {table} are withdrawn"
+        for table, chains in source.hierarchies.items()
+        if not chains and stored.hierarchies.get(table)
     ]
     if source.install and not stored.installed:
         found.append("what capture needs is installed")

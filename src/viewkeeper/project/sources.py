@@ -8,7 +8,7 @@
         tables: [people]
         keys: {people: id}
         foreign_keys: {people.city: geo.cities.id}
-        hierarchies: {people: [id, city]}
+        hierarchies: {people: [id, city]}           or a list of chains: [[day, month, year], [day, week]]
 
 References to the environment stay in the URL: what is stored and shown never has the value of a variable.
 """
@@ -22,6 +22,7 @@ from viewkeeper.project.places import Place, problem
 from viewkeeper.project.yaml_values import Text, Value, meant
 from viewkeeper.sources.registry import KINDS, kind_of
 from viewkeeper.sources.urls import shown
+from viewkeeper.summary.hierarchies import Chains, chains_of
 from viewkeeper.warehouse.known_sources import SOURCE_NAME
 
 FIELDS = ("url", "install", "tables", "keys", "foreign_keys", "hierarchies")
@@ -40,7 +41,7 @@ class ProjectSource:
     tables: tuple[str, ...] | None = None
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     foreign_keys: tuple[tuple[str, str], ...] = ()
-    hierarchies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    hierarchies: Mapping[str, Chains] = field(default_factory=dict)
 
     @property
     def kind(self) -> str:
@@ -84,14 +85,19 @@ def _lists(value: Value) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _hierarchies(value: Value) -> dict[str, tuple[str, ...]]:
-    found = _lists(value)
+def _hierarchies(value: Value) -> dict[str, Chains]:
+    """One chain of columns for a table, or a list of them; [] withdraws what was declared before."""
+    found: dict[str, Chains] = {}
     for table, below in value.entries().items():
-        if len(found[table]) < 2 or len(set(found[table])) < len(found[table]):
-            raise below.problem(
-                f"{below.path} must name two columns or more, each once",
-                "write them with the finest first, such as [storeID, city, region]",
-            )
+        several = below.type == "seq" and any(one.type == "seq" for one in below.items())
+        chains = [(one, one.texts()) for one in (below.items() if several else [below])]
+        found[table] = chains_of([[column.value for column in columns] for _, columns in chains if columns])
+        for one, columns in chains:
+            if columns and (len(columns) < 2 or len({column.value for column in columns}) < len(columns)):
+                raise one.problem(
+                    f"{one.path} must name two columns or more, each once",
+                    "write them with the finest first, such as [storeID, city, region]",
+                )
     return found
 
 

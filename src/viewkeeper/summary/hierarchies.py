@@ -32,6 +32,22 @@ from viewkeeper.errors import DefinitionError
 from viewkeeper.summary.cube_lattice import Edge, Lattice, LatticeNode, direct_product
 
 NONE = LatticeNode(())
+Chains = tuple[tuple[str, ...], ...]
+"""what is declared of one table: columns that determine those after them, the finest first"""
+Declared = Sequence[str] | Sequence[Sequence[str]]
+"""one chain, or several: a hierarchy is a partial order, such as day, month, year and day, week"""
+
+
+def chains_of(declared: Declared) -> Chains:
+    """The chains that are declared, each once."""
+    if all(isinstance(one, str) for one in declared):
+        return (tuple(map(str, declared)),) if declared else ()
+    if any(isinstance(one, str) for one in declared):
+        raise DefinitionError(
+            f"a hierarchy mixes columns and chains of columns: {', '.join(map(str, declared))}",
+            "write one chain, such as storeID, city, region, or a list of chains",
+        )
+    return tuple(dict.fromkeys(tuple(chain) for chain in declared))
 
 
 @dataclass(frozen=True)
@@ -56,7 +72,12 @@ class Hierarchy:
     @classmethod
     def chain(cls, name: str, attributes: Sequence[str]) -> "Hierarchy":
         """A total order, the finest column first."""
-        return cls(name, tuple(pairwise(attributes)))
+        return cls.of(name, [attributes])
+
+    @classmethod
+    def of(cls, name: str, chains: Iterable[Sequence[str]]) -> "Hierarchy":
+        """A partial order: what each of the chains says, together."""
+        return cls(name, tuple(dict.fromkeys(step for chain in chains for step in pairwise(chain))))
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
@@ -68,6 +89,14 @@ class Hierarchy:
         """What nothing else determines: the columns that the fact table has too."""
         determined = {below for _, below in self.dependencies}
         return tuple(attribute for attribute in self.attributes if attribute not in determined)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Its order, written down: the longest chains without a step that others imply."""
+        steps = self.shown({attribute: attribute for attribute in self.attributes})
+        below = {end for _, end in steps}
+        chains = [chain for start in self.attributes if start not in below for chain in _walks((start,), steps)]
+        return tuple(" → ".join(chain) for chain in chains)
 
     @cached_property
     def looked_up(self) -> frozenset[str]:
@@ -93,6 +122,13 @@ class Hierarchy:
         edges += [Edge(points[attribute], NONE) for attribute in named if attribute in coarsest]
         return Lattice((*points.values(), NONE), tuple(edges)).reduced()
 
+    def shown(self, names: Mapping[str, str]) -> Chains:
+        """The chains of what is left of it under other names: steps between the columns that have one."""
+        kept = [attribute for attribute in self.attributes if attribute in names]
+        steps = [(a, b) for a in kept for b in kept if a != b and self._way(a, b)]
+        direct = [(a, b) for a, b in steps if not any((a, c) in steps and (c, b) in steps for c in kept)]
+        return tuple((names[a], names[b]) for a, b in direct)
+
     def _way(self, above: str, below: str) -> tuple[str, ...]:
         """A way of one step or more down the dependencies; empty if there is none."""
         ways: dict[str, tuple[str, ...]] = {above: (above,)}
@@ -106,6 +142,11 @@ class Hierarchy:
                     ways[end] = (*ways[here], end)
                     waiting.append(end)
         return ()
+
+
+def _walks(so_far: tuple[str, ...], steps: Chains) -> list[tuple[str, ...]]:
+    onward = [end for start, end in steps if start == so_far[-1]]
+    return [walk for end in onward for walk in _walks((*so_far, end), steps)] or [so_far]
 
 
 def combined_lattice(dimensions: Sequence[str], hierarchies: Collection[Hierarchy]) -> Lattice[LatticeNode]:

@@ -1,6 +1,7 @@
 """What is declared with a source and its database does not say: hierarchies of dimensions, foreign keys.
 
     hierarchies     {"stores": ["storeID", "city", "region"]}     every store is in one city, every city in one region
+                    {"days": [["day", "month", "year"], ["day", "week"]]}    a partial order: several chains
     foreign keys    ("orders.cust", "crm.people.id")              a column of the source, and one of any source
 
 They must name tables and columns of the source. What a foreign key leads to may belong to a source that is added later.
@@ -10,23 +11,27 @@ from collections.abc import Mapping, Sequence
 
 from viewkeeper.errors import DefinitionError, UnknownName
 from viewkeeper.sql.relation import Relation
+from viewkeeper.summary.hierarchies import Chains, Declared, Hierarchy, chains_of
 
 
 def check_declared(
     source: str,
     relations: Mapping[str, Relation],
     foreign_keys: Sequence[tuple[str, str]],
-    hierarchies: Mapping[str, Sequence[str]],
+    hierarchies: Mapping[str, Chains],
 ) -> None:
     """UnknownName for a table or column that the source has not, DefinitionError for what is no hierarchy."""
-    for table, levels in hierarchies.items():
+    for table, chains in hierarchies.items():
         relation = _relation(source, relations, table, f"the hierarchy of {table}")
-        _check_columns(relation, levels, f"the hierarchy of {table}")
-        if len(set(levels)) < max(len(levels), 2):
-            raise DefinitionError(
-                f"the hierarchy of {table} is {', '.join(levels) or 'empty'}",
-                "name two columns or more, each once, the finest first, such as storeID, city, region",
-            )
+        for levels in chains:
+            _check_columns(relation, levels, f"the hierarchy of {table}")
+            if len(set(levels)) < max(len(levels), 2):
+                raise DefinitionError(
+                    f"the hierarchy of {table} is {', '.join(levels) or 'empty'}",
+                    "name two columns or more, each once, the finest first, such as storeID, city, region",
+                )
+        if chains:
+            Hierarchy.of(table, chains)  # refuses a cycle
     for child, parent in foreign_keys:
         table, _, column = child.rpartition(".")
         if not table or parent.count(".") < 2:
@@ -36,6 +41,15 @@ def check_declared(
             )
         relation = _relation(source, relations, table, f"the foreign key {child}")
         _check_columns(relation, [column], f"the foreign key {child}")
+
+
+def hierarchies_after(before: Mapping[str, Chains], declared: Mapping[str, Declared]) -> dict[str, Chains]:
+    """What is declared now beside what was; an empty declaration withdraws all chains of a table."""
+    found = dict(before)
+    for table, one in declared.items():
+        chains = chains_of(one)
+        found[table] = tuple(dict.fromkeys((*before.get(table, ()), *chains))) if chains else ()
+    return {table: chains for table, chains in found.items() if chains}
 
 
 def _relation(source: str, relations: Mapping[str, Relation], table: str, what: str) -> Relation:

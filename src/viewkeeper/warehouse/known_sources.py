@@ -16,7 +16,8 @@ from viewkeeper.sources.lazy import LazySource, altered_since
 from viewkeeper.sources.registry import kind_of, open_source
 from viewkeeper.sources.urls import naming_variables, resolved, shown
 from viewkeeper.sql.relation import Relation
-from viewkeeper.warehouse.declared import check_declared
+from viewkeeper.summary.hierarchies import Declared
+from viewkeeper.warehouse.declared import check_declared, hierarchies_after
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.source_files import WORKSPACES, SourceDefinition, SourceFiles
 
@@ -68,7 +69,7 @@ class KnownSources:
         tables: Sequence[str] | None,
         keys: Mapping[str, str | Sequence[str]],
         foreign_keys: Sequence[tuple[str, str]],
-        hierarchies: Mapping[str, Sequence[str]],
+        hierarchies: Mapping[str, Declared],
         *,
         install: bool,
     ) -> SourceDefinition:
@@ -88,7 +89,7 @@ class KnownSources:
                 tables = list(dict.fromkeys((*before.tables, *tables)))
             keys = {**before.keys, **keys}
             foreign_keys = list(dict.fromkeys((*before.foreign_keys, *foreign_keys)))
-            hierarchies = {**before.hierarchies, **hierarchies}
+        chains = hierarchies_after({} if before is None else before.hierarchies, hierarchies)
         request = Request(
             name,
             resolved(name, url, os.environ),
@@ -99,7 +100,7 @@ class KnownSources:
         source = self._opened(request, url)
         try:
             altered = {} if before is None else altered_since(before.relations, source)
-            check_declared(name, source.relations, foreign_keys, hierarchies)
+            check_declared(name, source.relations, foreign_keys, chains)
             if install:
                 source.install()
             self._refuse_unfit(name, source, install)
@@ -112,7 +113,7 @@ class KnownSources:
                 install or (before is not None and before.installed),
                 source.global_transactions,
                 tuple(foreign_keys),
-                {table: tuple(levels) for table, levels in hierarchies.items()},
+                chains,
                 _anew(before, altered, source),
             )
             self._definitions.write(definition)

@@ -8,6 +8,7 @@ from viewkeeper.errors import DamagedWarehouse
 from viewkeeper.messages import Position
 from viewkeeper.sources.registry import kind_of
 from viewkeeper.sql.relation import Relation
+from viewkeeper.summary.hierarchies import Chains, chains_of
 from viewkeeper.warehouse.commit_log import HOME
 from viewkeeper.warehouse.record import seal, unseal
 from viewkeeper.warehouse.store import LocalStore
@@ -28,7 +29,7 @@ class SourceDefinition:
     installed: bool
     global_transactions: bool
     foreign_keys: tuple[tuple[str, str], ...] = ()
-    hierarchies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    hierarchies: Mapping[str, Chains] = field(default_factory=dict)
     anew: Mapping[str, tuple[Position, str]] = field(default_factory=dict)
     """relations that were altered and registered as they are since: where in the stream that was, and what it was"""
 
@@ -66,7 +67,7 @@ class SourceFiles:
                 told["installed"],
                 told["global_transactions"],
                 tuple((child, parent) for child, parent in told["foreign_keys"]),
-                {table: tuple(levels) for table, levels in told["hierarchies"].items()},
+                {table: chains_of(declared) for table, declared in told["hierarchies"].items()},
                 {name: (until, reason) for name, (until, reason) in told.get("anew", {}).items()},
             )
         except (ValueError, KeyError, TypeError) as error:
@@ -98,7 +99,7 @@ def _told(definition: SourceDefinition) -> dict[str, Any]:
         "installed": definition.installed,
         "global_transactions": definition.global_transactions,
         "foreign_keys": definition.foreign_keys,
-        "hierarchies": {table: list(levels) for table, levels in definition.hierarchies.items()},
+        "hierarchies": {table: list(map(list, chains)) for table, chains in definition.hierarchies.items()},
         "anew": {name: list(told) for name, told in definition.anew.items()},
     }
 

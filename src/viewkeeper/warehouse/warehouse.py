@@ -180,13 +180,14 @@ class Warehouse:
         *,
         keys: Mapping[str, str | Sequence[str]] | None = None,
         foreign_keys: Sequence[tuple[str, str]] = (),
-        hierarchies: Mapping[str, Sequence[str]] | None = None,
+        hierarchies: Mapping[str, Sequence[str] | Sequence[Sequence[str]]] | None = None,
         install: bool = False,
     ) -> tuple[str, ...]:
         """Add a database, lake or folder by its URL; the names of its relations.
 
         `install` puts in place what capturing its changes needs; without it a missing piece is an error that names it.
-        A password is not stored: see `viewkeeper.sources.urls`.
+        A password is not stored: see `viewkeeper.sources.urls`. Hierarchies are {"stores": ["storeID", "city"]}, or with
+        several chains {"days": [["day", "month", "year"], ["day", "week"]]}; [] withdraws those of a table.
         """
         definition = self._keeper.sources.add(
             name, url, tables, keys or {}, foreign_keys, hierarchies or {}, install=install

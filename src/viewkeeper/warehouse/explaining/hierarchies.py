@@ -32,11 +32,14 @@ def _supposed(explained: LatticeExplained, name: str) -> Iterator[HierarchyFacts
     smaller = [node for node in lattice.nodes.values() if node is not below and expected(node.name) < now]
     for dimension in below.dimensions:
         relation = dimension.relation
-        if relation.source == VIEWS or overview.hierarchies.of(relation.name) is not None:
+        declared = overview.hierarchies.of(relation.name)
+        if relation.source == VIEWS:
             continue
         for above in smaller:
             for by, attribute in product(_grouped(above, dimension), _grouped(below, dimension)):
-                if_declared = _if_declared(relation.name, by, attribute)
+                if declared is not None and (declared.determines(by, attribute) or declared.determines(attribute, by)):
+                    continue
+                if_declared = _if_declared(overview.hierarchies.determined, relation.name, by, attribute)
                 if by == attribute or derive(below, above, determined=if_declared) is None:
                     continue
                 # Whether it fits together with all else shows only in a whole plan.
@@ -50,9 +53,12 @@ def _lineage(lattice: Lattice, determined: Determined) -> Lineage:
     return Lineage(nodes, changes, core_readable=lattice.facts.readable, determined=determined)
 
 
-def _if_declared(relation: str, by: str, attribute: str) -> Determined:
+def _if_declared(known: Determined, relation: str, by: str, attribute: str) -> Determined:
+    """What is declared, and that one column determines another."""
+
     def determined(dimension: Dimension, columns: frozenset[str]) -> frozenset[str]:
-        return frozenset({attribute}) if dimension.relation.name == relation and by in columns else frozenset()
+        more = dimension.relation.name == relation and by in known(dimension, columns) | columns
+        return known(dimension, columns | {attribute}) | {attribute} if more else known(dimension, columns)
 
     return determined
 

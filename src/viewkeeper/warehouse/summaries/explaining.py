@@ -225,6 +225,12 @@ def _facts(explained: LatticeExplained) -> LatticeFacts:
         sum(overview.rows(lattice.pending(node)) or 0 for node in lattice.nodes),
         explained.last_refresh,
         overview.last_propagation(lattice),
+        tuple(
+            f"{relation}: {chain}"
+            for relation in sorted(lattice.facts.copies)
+            if (hierarchy := overview.hierarchies.of(relation)) is not None
+            for chain in hierarchy.lines
+        ),
     )
 
 

@@ -141,6 +141,8 @@ class LatticeFacts:
     """rows of summary-deltas that wait for a refresh"""
     last_refresh: Told | None
     last_propagation: Told | None
+    hierarchies: tuple[str, ...] = ()
+    """such as retail.days: day → month → year, one for each way down"""
 
 
 @dataclass(frozen=True)

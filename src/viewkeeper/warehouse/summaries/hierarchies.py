@@ -3,8 +3,9 @@
     storeID → city → region       every store is in one city, every city in one region
 
 A declared hierarchy lets a summary-delta carry the region of its city for another one that needs it, and lets a summary
-by region be answered from one by city. A view inherits what it shows of the hierarchy of a table that it reads; one
-that is loaded by commits of its own declares it with its properties: {"hierarchy": ["storeID", "city", "region"]}.
+by region be answered from one by city. A hierarchy is a partial order: several chains may be declared of one table. A
+view inherits what it shows of the hierarchies of the tables that it reads; one that is loaded by commits of its own
+declares it with its properties: {"hierarchy": ["storeID", "city", "region"]}, or a list of such chains.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 from viewkeeper.errors import DefinitionError
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
-from viewkeeper.summary.hierarchies import Hierarchy
+from viewkeeper.summary.hierarchies import Chains, Declared, Hierarchy, chains_of
 from viewkeeper.summary.star import Dimension
 from viewkeeper.warehouse.catalog import Catalog
 from viewkeeper.warehouse.source_files import SourceDefinition
@@ -27,27 +28,25 @@ class DeclaredHierarchies:
 
     def __init__(self, sources: Mapping[str, SourceDefinition], catalog: Catalog) -> None:
         self._by_relation = {
-            name: Hierarchy.chain(name, levels)
+            name: Hierarchy.of(name, chains)
             for name, view in catalog.items()
-            if len(levels := view.properties.get(HIERARCHY) or ()) > 1
+            if (chains := _steps(view.properties.get(HIERARCHY) or ()))
         } | {
-            f"{source.name}.{table.removeprefix(f'{source.name}.')}": Hierarchy.chain(table, levels)
+            f"{source.name}.{table.removeprefix(f'{source.name}.')}": Hierarchy.of(table, chains)
             for source in sources.values()
-            for table, levels in source.hierarchies.items()
-            if len(levels) > 1
+            for table, declared in source.hierarchies.items()
+            if (chains := _steps(declared))
         }
 
-    def inherited(self, view: View) -> list[str] | None:
-        """What a view shows of the hierarchy of a table that it reads, the finest column first."""
+    def inherited(self, view: View) -> list[list[str]] | None:
+        """What a view shows of the hierarchies of the tables that it reads, as chains."""
         shown = {flat: column.name for column in view.output if (flat := column.expression.is_column)}
+        chains: list[list[str]] = []
         for operand in view.operands:
             if (hierarchy := self.of(operand.relation.name)) is not None:
-                levels = [
-                    shown[flat] for level in hierarchy.attributes if (flat := f"{operand.alias}.{level}") in shown
-                ]
-                if len(levels) > 1:
-                    return levels
-        return None
+                names = {c: shown[flat] for c in hierarchy.attributes if (flat := f"{operand.alias}.{c}") in shown}
+                chains += map(list, hierarchy.shown(names))
+        return chains or None
 
     def of(self, relation: str) -> Hierarchy | None:
         return self._by_relation.get(relation)
@@ -76,8 +75,13 @@ class DeclaredHierarchies:
                 both = " and ".join(found[:2])
                 raise DefinitionError(
                     f"{relation.name} contradicts its hierarchy: {above} {value} has the {below} {both}",
-                    "correct the rows, or declare the source without this hierarchy",
+                    "correct the rows, or withdraw the hierarchies of the table: add-source --hierarchy TABLE=",
                 )
+
+
+def _steps(declared: Declared) -> Chains:
+    """The chains that say anything."""
+    return tuple(chain for chain in chains_of(declared) if len(chain) > 1)
 
 
 _ALL = pc.CountOptions(mode="all")
