@@ -209,10 +209,14 @@ def _show_told(what: str, told: "Told | None") -> None:
         return
     figures = told.figures
     seconds = [f"{name.removesuffix('_seconds')} {figures[name]:.3g} s" for name in _SECONDS if name in figures]
+    broken = "".join(
+        f"; {counted(rows, 'row')} found none in {relation}, though a foreign key promises it"
+        for relation, rows in figures.get("broken_foreign_keys", {}).items()
+    )
     decision = f", {figures['decision']}: {figures['reason']}" if "decision" in figures else ""
     click.echo(
         f"  {what:<13} {counted(figures['changes'], 'change')} in commit {told.commit}, {moment(told.time)}, "
-        f"{', '.join(seconds)}{decision}"
+        f"{', '.join(seconds)}{decision}{broken}"
     )
 
 

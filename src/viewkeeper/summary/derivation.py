@@ -16,7 +16,7 @@ no join. The attributes that an edge relies on are its `extension`.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from sqlglot import exp
 
@@ -33,6 +33,14 @@ ALSO = "_vk_also_"
 
 Determined = Callable[[Dimension, frozenset[str]], frozenset[str]]
 """The columns of a dimension that these columns of it determine, as its hierarchy declares."""
+
+
+class BrokenForeignKey(Exception):
+    """Facts were to be computed by way of a dimension in which they find no row: another plan has to be taken."""
+
+    def __init__(self, path: str, rows: int) -> None:
+        super().__init__(f"{rows} rows find none in {path}")
+        self.path, self.rows = path, rows
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,30 @@ class Derivation:
     @property
     def joined(self) -> tuple[str, ...]:
         return tuple(dimension.short for dimension in self.joins)
+
+    @property
+    def relies_on(self) -> frozenset[str]:
+        """The paths of the dimensions in which every fact must find its row: `above` joins them, `below` does not."""
+        return self.above.paths - self.below.paths
+
+    @cached_property
+    def carried(self) -> tuple[str, ...]:
+        """The columns of `above` that it has for those below it only, and that this edge uses."""
+        return tuple(
+            column
+            for column in (*self.above.groups.values(), *self.above.measures.values())
+            if column.startswith(ALSO) and self.uses(column)
+        )
+
+    def uses(self, column: str) -> bool:
+        """Whether the query of the edge has a column of the table above."""
+        name = f"{ABOVE}.{column}"
+        expressions = (*self.groups.values(), *self.where, *self.computed.values())
+        return (
+            column in self.summed.values()
+            or any(name in one.columns for one in expressions)
+            or any(name == sql for on in self.on for sql, _ in on)
+        )
 
 
 def derive(

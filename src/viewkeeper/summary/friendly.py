@@ -21,30 +21,35 @@ from viewkeeper.summary.star import FACT, Dimension
 
 
 def lattice_friendly(
-    nodes: Sequence[Node], determined: Determined | None = None, *, trusting: frozenset[str] = frozenset()
+    nodes: Sequence[Node],
+    determined: Determined | None = None,
+    *,
+    trusting: frozenset[str] = frozenset(),
+    own_joins: bool = False,
 ) -> tuple[Node, ...]:
     """The nodes with the joins, attributes and functions of all, as far as that changes none of their groups.
 
     `determined` has the hierarchies; a foreign key determines its dimension without them. `trusting` has the paths of
     dimensions in which every fact finds its row. What is added has columns of viewkeeper's own. A MIN or MAX that a
-    node of its own answers is not added to others.
+    node of its own answers is not added to others. With `own_joins` each node joins what its definition does: what a
+    warehouse computes.
     """
-    shared = _trusted(nodes, trusting)
-    everywhere = frozenset(dimension.path for dimension in shared)
+    shared = () if own_joins else _trusted(nodes, trusting)
     attributes = _attributes(nodes)
-    measures = [one for node in nodes for one in node.measures if paths_in(one.expression) <= everywhere]
-    extremes = [
-        one
-        for node in nodes
-        for one in unanswered(node, nodes)
-        if one.function != "distinct" and paths_in(one.value) <= everywhere
-    ]
+    measures = [one for node in nodes for one in node.measures]
+    extremes = [one for node in nodes for one in unanswered(node, nodes) if one.function != "distinct"]
     friendly = []
     for node in nodes:
         joined = replace(node, dimensions=tuple(dict.fromkeys((*node.dimensions, *shared))))
         known = _determined_by(joined, determined)
-        added = [one for one in attributes if one.columns <= known]
-        friendly.append(with_added(joined, added, measures, extremes))
+        friendly.append(
+            with_added(
+                joined,
+                [one for one in attributes if one.columns <= known],
+                [one for one in measures if paths_in(one.expression) <= joined.paths],
+                [one for one in extremes if paths_in(one.value) <= joined.paths],
+            )
+        )
     return tuple(friendly)
 
 

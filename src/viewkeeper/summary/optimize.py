@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from viewkeeper.errors import DefinitionError
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.summary.cube_lattice import Edge, Lattice
-from viewkeeper.summary.derivation import ABOVE, Derivation, Determined, derive
+from viewkeeper.summary.derivation import Derivation, Determined, derive
 from viewkeeper.summary.friendly import lattice_friendly, paths_in, reached_through, unanswered, with_added
 from viewkeeper.summary.measures import Measure
 from viewkeeper.summary.node import Extreme, Node
@@ -73,10 +73,7 @@ def optimized(
     asked = {node.name: node for node in nodes}
     if lattice is None:
         lattice = friendly_lattice(nodes, determined, trusting=trusting)
-    made: dict[str, Node] = {}
-    for name in reversed(lattice.topological):
-        children = [made[child] for child in lattice.children(name)]
-        made[name] = _Pushed(asked[name], friendly[name], children, nodes, trusting).node()
+    made = _pushed_down(asked, friendly, lattice, trusting, own_joins=False)
     edges, labelled = {}, []
     for edge in lattice.edges:
         above, below = made[edge.above], made[edge.below]
@@ -88,6 +85,33 @@ def optimized(
     return Optimized(replace(lattice, edges=tuple(labelled)), made, edges)
 
 
+def optimized_nodes(
+    nodes: Sequence[Node], lattice: Lattice[str], determined: Determined | None, *, relied: frozenset[str]
+) -> dict[str, Node]:
+    """What each table of a warehouse has along the edges of a plan: its own columns and joins, and what those below it
+    need. A join that the user wrote stays, also where a promised foreign key makes it needless: promises are broken.
+    """
+    friendly = {node.name: node for node in lattice_friendly(nodes, determined, own_joins=True)}
+    return _pushed_down({node.name: node for node in nodes}, friendly, lattice, relied, own_joins=True)
+
+
+def _pushed_down(
+    asked: Mapping[str, Node],
+    friendly: Mapping[str, Node],
+    lattice: Lattice[str],
+    trusting: frozenset[str],
+    *,
+    own_joins: bool,
+) -> dict[str, Node]:
+    """One traversal from the bottom up."""
+    made: dict[str, Node] = {}
+    for name in reversed(lattice.topological):
+        children = [made[child] for child in lattice.children(name)]
+        pushed = _Pushed(asked[name], friendly[name], children, list(asked.values()), trusting, own_joins)
+        made[name] = pushed.node()
+    return made
+
+
 @dataclass(frozen=True)
 class _Pushed:
     """One node: as it was asked for, with all that could be added, and the nodes below it, which are done."""
@@ -97,6 +121,7 @@ class _Pushed:
     below: Sequence[Node]
     nodes: Sequence[Node]
     trusting: frozenset[str]
+    own_joins: bool
 
     def node(self) -> Node:
         """The node with what it needs."""
@@ -105,7 +130,7 @@ class _Pushed:
         attributes = [one for one in self.friendly.groups if one not in joined.groups and paths_in(one) <= joined.paths]
         whole = with_added(joined, attributes, measures, extremes)
         edges = [self._edge(child, whole) for child in self.below]
-        needed = [one for one in attributes if any(_uses(edge, whole.groups[one]) for edge in edges)]
+        needed = [one for one in attributes if any(edge.uses(whole.groups[one]) for edge in edges)]
         return with_added(joined, needed, measures, extremes)
 
     def _measures(self) -> list[Measure]:
@@ -127,6 +152,8 @@ class _Pushed:
     def _dimensions(self, measures: Sequence[Measure], extremes: Sequence[Extreme]) -> tuple[Dimension, ...]:
         """Pushing joins: a dimension stays if it is used here, or may lack rows that facts refer to."""
         asked = self.asked
+        if self.own_joins:
+            return asked.dimensions
         functions = [one.expression for one in (*asked.measures, *measures)]
         functions += [one.value for one in (*asked.extremes, *extremes)]
         used = paths_in(*asked.groups, *asked.where, *functions) | asked.paths - self.trusting
@@ -155,10 +182,3 @@ def _derived(below: Node, above: Node, nodes: Sequence[Node], trusting: frozense
 def _extremes_of(node: Node) -> frozenset[tuple[str, Expression]]:
     """The functions MIN and MAX of a node. COUNT(DISTINCT e) is not computed from parts."""
     return frozenset((one.function, one.value) for one in node.extremes if one.function != "distinct")
-
-
-def _uses(edge: Derivation, column: str) -> bool:
-    """Whether the query of an edge has a column of the table above."""
-    name = f"{ABOVE}.{column}"
-    expressions = (*edge.groups.values(), *edge.where, *edge.computed.values())
-    return any(name in one.columns for one in expressions) or any(name == sql for on in edge.on for sql, _ in on)

@@ -1,21 +1,33 @@
-"""The D-lattice: which summary-delta each one is computed from (sections 5.3 to 5.5).
+"""The D-lattice: which summary-delta each one is computed from (sections 5.2 to 5.5).
 
-    parent(v)  =  the ancestor whose summary-delta is expected to be smallest, joins counted
+    parent(v)  =  the ancestor from which it costs least: its expected rows, once more for each join, and what it has to
+                  carry for v
+    carried    =  attributes that its groups determine, and aggregate functions of the facts in it
 
 By theorem 5.1 the summary-deltas form the lattice of the tables, so a node can be derived from any node above it, or
-from the changes themselves. Joins, attributes and measures are pushed down as far as they go: a summary-delta carries
-an attribute beside its groups only if one that is derived from it needs it.
+from the changes themselves. What is above is taken as if it were lattice-friendly: a summary-delta may carry more than
+its table has. Of the chosen edges `optimize.py` then pushes down everything as far as it goes: a summary-delta carries
+only what one that is derived from it needs.
+
+The theorem holds for changes of the fact. Where a dimension changes, an edge with a join also reads the table above as
+it is stored, γ(sd_p ⋈ D_old) + γ(p_new ⋈ ΔD), and that has nothing but its own columns: so such an edge uses nothing
+that is carried, and no aggregate function is carried then. A table that joins a dimension which the one below does not
+is above it only while every changed fact finds its row there (figure 9's fourth edge). Declared foreign keys promise
+it; the propagation checks it, and if it is not so, the plan without these edges is run instead.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from viewkeeper.errors import ProtocolError
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.type_families import parse_type, type_name
-from viewkeeper.summary.derivation import Derivation, Determined, derive, extended
+from viewkeeper.summary.cube_lattice import Edge, Lattice
+from viewkeeper.summary.derivation import Derivation, Determined, derive
+from viewkeeper.summary.friendly import lattice_friendly
 from viewkeeper.summary.node import Node
+from viewkeeper.summary.optimize import optimized_nodes
 from viewkeeper.summary.star import FACT
 
 CHANGES = "changes"
@@ -24,6 +36,8 @@ WORTH_ADDING_UP = 0.5
 """rows of a summary-delta for each change below which changes are added up before they are joined"""
 JOIN_COST = 1.0
 """what a join adds to the cost of reading a row"""
+CARRY_COST = 0.3
+"""what one more aggregate function adds to it"""
 
 Expected = Callable[[str], float]
 """How many rows the summary-delta of a node, or the changes, will have."""
@@ -51,6 +65,11 @@ class Plan:
     def edge(self, name: str) -> Derivation:
         return next(edge for edge in self.edges if edge.below.name == name)
 
+    @property
+    def relied(self) -> frozenset[str]:
+        """The paths of the dimensions in which every changed fact must find its row, or the plan is not right."""
+        return frozenset().union(*(edge.relies_on for edge in self.edges))
+
 
 def changes_of(fact: Relation, weight: str) -> Node:
     """The changes of the fact, or the fact itself, as a node: grouped by every column, counted by weight."""
@@ -65,61 +84,123 @@ class Lineage:
     """All ways to derive each node from another or from the changes. They do not depend on sizes: plans do.
 
     A dimension that changes needs what is above the join as it is now: without a core that can be read, no node that
-    joins dimensions is derived from the changes.
+    joins dimensions is derived from the changes. With `facts_only` no dimension changes, and theorem 5.1 holds in full;
+    `relied` then has the paths of dimensions in which every fact is promised to find its row.
     """
 
     def __init__(
-        self, nodes: Sequence[Node], changes: Node, *, core_readable: bool, determined: Determined | None = None
+        self,
+        nodes: Sequence[Node],
+        changes: Node,
+        *,
+        core_readable: bool,
+        determined: Determined | None = None,
+        facts_only: bool = False,
+        relied: frozenset[str] = frozenset(),
     ) -> None:
         self.changes = changes
-        exact = {n.name: {o.name: e for o in nodes if o is not n and (e := derive(n, o)) is not None} for n in nodes}
-        self._order = _finest_first(nodes, exact)
+        # MIN and MAX come from nodes of their own: they are no part of a summary-delta.
+        self._nodes = {node.name: replace(node, extremes=()) for node in nodes}
+        self._extremes = {node.name: node.extremes for node in nodes}
+        self._determined, self._facts_only = determined, facts_only
+        self._relied = relied if facts_only else frozenset[str]()
+        self._core_readable = core_readable
+        found = self._found()
         self._edges: dict[str, list[Derivation]] = {}
-        for place, node in enumerate(self._order):
+        for node in _finest_first(list(self._nodes.values()), found):
             ways = [derive(node, changes)]
-            ways += [derive(node, above, determined=determined) for above in self._order[:place]]
-            self._edges[node.name] = [
-                edge
-                for edge in ways
-                if edge is not None
-                and not (edge.joins and (edge.extension or not _readable(edge.above, core_readable)))
-            ]
+            ways += [edge for above in self._edges for edge in found[node.name].get(above, ())]
+            self._edges[node.name] = [edge for edge in ways if edge is not None and self._can_be_computed(edge)]
             if not self._edges[node.name]:
-                raise ProtocolError(f"nothing in the lattice derives {node.name}", "drop its view and create it anew")
-        self._made: dict[tuple[str, ...], tuple[Derivation, ...]] = {}
+                raise ProtocolError(f"nothing in the lattice derives {node.name}", "drop its view and create it again")
+        self._made: dict[tuple[int, ...], tuple[Derivation, ...]] = {}
 
-    def plan(self, expected: Expected) -> Plan:
-        """The cheapest way to compute the summary-deltas of all nodes."""
-        considered = {
-            name: tuple(sorted((_cost(edge, expected) for edge in edges), key=lambda one: one.cost))
-            for name, edges in self._edges.items()
-        }
-        parents = tuple(candidates[0].above for candidates in considered.values())
-        if parents not in self._made:
-            self._made[parents] = self._chosen(parents)
-        edges = self._made[parents]
-        return Plan(edges, considered, frozenset(e.below.name for e in edges if _preaggregation_pays(e, expected)))
+    def _found(self) -> dict[str, dict[str, list[Derivation]]]:
+        """The edges between nodes, by the names below and above: exact ones, and those that need more to be carried."""
+        nodes, friendly = self._nodes.values(), self._friendly()
+        found: dict[str, dict[str, list[Derivation]]] = {node.name: {} for node in nodes}
+        for below in nodes:
+            for above in nodes:
+                if above is not below:
+                    # The simpler one first: of two that cost the same it is taken.
+                    both = derive(below, above), derive(below, friendly[above.name], trusting=self._relied)
+                    edges = [edge for edge in both if edge is not None]
+                    if len(edges) == 2 and not edges[1].carried:
+                        edges.pop()
+                    if edges:
+                        found[below.name][above.name] = edges
+        return found
 
-    def _chosen(self, parents: Sequence[str]) -> tuple[Derivation, ...]:
-        """The edges from these parents, as far as what is added to summary-deltas fits together."""
-        chosen = {
-            name: next(edge for edge in edges if edge.above.name == parent)
-            for (name, edges), parent in zip(self._edges.items(), parents, strict=True)
-        }
-        made = _with_extensions(chosen, self.changes)
+    def _friendly(self) -> Mapping[str, Node]:
+        """The nodes with all that their summary-deltas may carry for others."""
+        if self._determined is None and not self._facts_only:
+            return self._nodes
+        made = lattice_friendly(list(self._nodes.values()), self._determined, own_joins=True)
+        if not self._facts_only:
+            made = tuple(replace(one, measures=self._nodes[one.name].measures) for one in made)
+        return {one.name: one for one in made}
+
+    def _can_be_computed(self, edge: Derivation) -> bool:
+        """Whether what the edge reads is there, also where the theorem does not hold."""
+        if not edge.joins:
+            return True
+        if edge.above.name == CHANGES:
+            return self._core_readable
+        return self._facts_only or (edge.above.stored and not edge.carried)
+
+    def plan(self, expected: Expected, *, relying: bool = True) -> Plan:
+        """The cheapest way to compute the summary-deltas of all nodes; without `relying`, on no foreign key."""
+        considered: dict[str, tuple[Candidate, ...]] = {}
+        chosen: dict[str, int] = {}
+        fed = {CHANGES: 0.0}
+        for name, edges in self._edges.items():
+            costs = {
+                place: _cost(edge, expected, fed[edge.above.name])
+                for place, edge in enumerate(edges)
+                if relying or not edge.relies_on
+            }
+            order = sorted(costs, key=lambda place: costs[place].cost)
+            first = {costs[place].above: place for place in reversed(order)}
+            considered[name] = tuple(costs[place] for place in order if first[costs[place].above] == place)
+            chosen[name] = order[0]
+            fed[name] = expected(edges[order[0]].above.name)
+        places = tuple(chosen.values())
+        if places not in self._made:
+            self._made[places] = self._pushed_down(chosen)
+        edges_made = self._made[places]
+        added_up = frozenset(edge.below.name for edge in edges_made if _preaggregation_pays(edge, expected))
+        return Plan(edges_made, considered, added_up)
+
+    def _pushed_down(self, chosen: Mapping[str, int]) -> tuple[Derivation, ...]:
+        """The chosen edges, with what each summary-delta has to carry and nothing else (appendix B)."""
+        edges = {name: self._edges[name][place] for name, place in chosen.items()}
+        made = self._optimized(edges)
         if made is None:
-            plain = {name: [edge for edge in edges if not edge.extension] for name, edges in self._edges.items()}
-            made = _with_extensions({name: edges[-1] for name, edges in plain.items()}, self.changes)
+            # What is carried would have to come through an edge that joins, where the table above is read too.
+            plain = {name: [edge for edge in ways if not edge.carried] for name, ways in self._edges.items()}
+            made = self._optimized({name: ways[-1] for name, ways in plain.items()})
             assert made is not None
         return made
+
+    def _optimized(self, edges: Mapping[str, Derivation]) -> tuple[Derivation, ...] | None:
+        between = tuple(Edge(e.above.name, name) for name, e in edges.items() if e.above.name != CHANGES)
+        lattice = Lattice(tuple(edges), between)
+        nodes = list(self._nodes.values())
+        whole = optimized_nodes(nodes, lattice, self._determined, relied=self._relied)
+        made = []
+        for name, edge in edges.items():
+            above = self.changes if edge.above.name == CHANGES else whole[edge.above.name]
+            if edge.joins and not self._facts_only and edge.above.name != CHANGES:
+                above = self._nodes[edge.above.name]
+            found = derive(whole[name], above, trusting=self._relied)
+            if found is None:
+                return None
+            made.append(replace(found, below=replace(whole[name], extremes=self._extremes[name])))
+        return tuple(made)
 
     def ways(self, name: str) -> Sequence[Derivation]:
         """The edges that lead to a node."""
         return self._edges[name]
-
-
-def _readable(above: Node, core_readable: bool) -> bool:
-    return core_readable if above.name == CHANGES else above.stored
 
 
 def _preaggregation_pays(edge: Derivation, expected: Expected) -> bool:
@@ -131,47 +212,24 @@ def _preaggregation_pays(edge: Derivation, expected: Expected) -> bool:
     )
 
 
-def _cost(edge: Derivation, expected: Expected) -> Candidate:
+def _cost(edge: Derivation, expected: Expected, fed: float) -> Candidate:
+    """`fed` is how many rows the summary-delta above is computed from: so often a function is added up for this one."""
     rows = expected(edge.above.name)
-    return Candidate(edge.above.name, rows, edge.joined, rows * (1 + JOIN_COST * len(edge.joins)))
+    functions = sum(column in edge.above.measures.values() for column in edge.carried)
+    cost = rows * (1 + JOIN_COST * len(edge.joins)) + CARRY_COST * functions * fed
+    return Candidate(edge.above.name, rows, edge.joined, cost)
 
 
-def _finest_first(nodes: Sequence[Node], above: Mapping[str, Mapping[str, Derivation]]) -> list[Node]:
-    """Every node behind those that it derives from; of two that derive from each other the one made first."""
+def _finest_first(nodes: Sequence[Node], above: Mapping[str, Mapping[str, object]]) -> list[Node]:
+    """Every node after those that it derives from; of two that derive from each other the one made first."""
     order: list[Node] = []
     remaining = list(nodes)
     while remaining:
         names = {node.name for node in remaining}
         ready = next(
-            node for node in remaining if all(node.name in above[other] for other in above[node.name].keys() & names)
+            (n for n in remaining if all(n.name in above[other] for other in above[n.name].keys() & names)),
+            remaining[0],
         )
         order.append(ready)
         remaining.remove(ready)
     return order
-
-
-def _with_extensions(chosen: Mapping[str, Derivation], changes: Node) -> tuple[Derivation, ...] | None:
-    """The edges again, with every attribute that an edge relies on added to the summary-delta above it.
-
-    None if an attribute would have to come through an edge that joins: there the table above is read too, not only its
-    summary-delta.
-    """
-    wanted: dict[str, list[Expression]] = {}
-    for name in reversed(list(chosen)):
-        edge = chosen[name]
-        if edge.extension:
-            wanted.setdefault(edge.above.name, []).extend(edge.extension)
-        # What is added to a summary-delta may have to come from the one above it.
-        below = extended(edge.below, dict.fromkeys(wanted.get(name, ())))
-        if derive(below, edge.above) is None:
-            missing = [one for one in below.groups if one not in edge.below.groups]
-            wanted.setdefault(edge.above.name, []).extend(missing)
-    whole = {name: extended(e.below, dict.fromkeys(wanted.get(name, ()))) for name, e in chosen.items()}
-    whole[changes.name] = changes
-    edges = []
-    for name, edge in chosen.items():
-        made = derive(whole[name], edge.above if edge.joins else whole[edge.above.name])
-        if made is None:
-            return None
-        edges.append(made)
-    return tuple(edges)

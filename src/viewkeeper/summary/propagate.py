@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from viewkeeper.clock import unique_id
-from viewkeeper.summary.derivation import ALSO
+from viewkeeper.summary.derivation import ALSO, BrokenForeignKey
 from viewkeeper.summary.plan import CHANGES, Plan
-from viewkeeper.summary.statements import Names, lattice_statement, quoted, tagged_column
+from viewkeeper.summary.statements import LOST, Names, lattice_statement, quoted, rows_without, tagged_column
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,17 @@ class Inputs:
 
 
 def propagate(spark: SparkSession, plan: Plan, inputs: Inputs) -> dict[str, pa.Table]:
-    """The summary-deltas of all nodes of a plan."""
+    """The summary-deltas of all nodes of a plan; BrokenForeignKey if it relies on one that does not hold."""
+    checked = [(edge, place) for edge in plan.edges for place, d in enumerate(edge.joins) if d.path in plan.relied]
     with TemporaryNames(spark) as temporary:
-        answer = spark.sql(lattice_statement(plan.edges, _named(plan, inputs, temporary))).toArrow()
-    made = apart(answer, [edge.below.columns for edge in plan.edges])
+        names = _named(plan, inputs, temporary)
+        lost = [(rows_without(edge, place, names), (LOST,)) for edge, place in checked]
+        answer = spark.sql(lattice_statement(plan.edges, names, lost)).toArrow()
+    tables = apart(answer, [*(edge.below.columns for edge in plan.edges), *((LOST,) for _ in checked)])
+    made, counts = tables[: len(plan.edges)], tables[len(plan.edges) :]
+    for (edge, place), count in zip(checked, counts, strict=True):
+        if rows := count[LOST][0].as_py():
+            raise BrokenForeignKey(edge.joins[place].path, rows)
     # What was added to a summary-delta for those below it has done its work.
     return {
         edge.below.name: table.select([name for name in table.column_names if not name.startswith(ALSO)])

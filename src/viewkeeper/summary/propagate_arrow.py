@@ -14,7 +14,7 @@ from viewkeeper.algebra.arrow_rows import weighted_rows
 from viewkeeper.errors import ExpressionError
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.type_families import Family, type_named
-from viewkeeper.summary.derivation import ABOVE, ALSO, Derivation
+from viewkeeper.summary.derivation import ABOVE, ALSO, BrokenForeignKey, Derivation
 from viewkeeper.summary.grouping import canonical_floats
 from viewkeeper.summary.measures import Measure
 from viewkeeper.summary.plan import CHANGES
@@ -49,13 +49,18 @@ def evaluable(edges: Sequence[Derivation]) -> bool:
 
 
 def propagate_arrow(
-    edges: Sequence[Derivation], inputs: ArrowInputs, types: Types, given: Mapping[str, pa.Table] | None = None
+    edges: Sequence[Derivation],
+    inputs: ArrowInputs,
+    types: Types,
+    given: Mapping[str, pa.Table] | None = None,
+    *,
+    relied: frozenset[str] = frozenset(),
 ) -> dict[str, pa.Table]:
     """The summary-deltas at the lower ends of edges, each of which begins at the changes, at another, or at one that is
-    given."""
+    given. BrokenForeignKey if rows are lost where dimensions are joined that are `relied` upon to have them all."""
     deltas: dict[str, pa.Table] = {CHANGES: inputs.changes, **(given or {})}
     for edge in edges:
-        deltas[edge.below.name] = _summary_delta(edge, deltas, inputs, types)
+        deltas[edge.below.name] = _summary_delta(edge, deltas, inputs, types, relied)
     made = {edge.below.name: deltas[edge.below.name] for edge in edges}
     return {
         name: table.select([column for column in table.column_names if not column.startswith(ALSO)])
@@ -63,11 +68,13 @@ def propagate_arrow(
     }
 
 
-def _summary_delta(edge: Derivation, deltas: Mapping[str, pa.Table], inputs: ArrowInputs, types: Types) -> pa.Table:
+def _summary_delta(
+    edge: Derivation, deltas: Mapping[str, pa.Table], inputs: ArrowInputs, types: Types, relied: frozenset[str]
+) -> pa.Table:
     """γ ( sd_p ⋈ D_old  ⊎  p_new ⋈ ΔD ), telescoped over the dimensions that changed."""
     paths = [dimension.path for dimension in edge.joins]
     above = deltas[edge.above.name]
-    terms = [_term(edge, above, [inputs.old[path] for path in paths], types)]
+    terms = [_term(edge, above, [inputs.old[path] for path in paths], types, relied)]
     for place, path in enumerate(paths):
         if path in inputs.changed:
             dimensions = [
@@ -86,7 +93,13 @@ def _as_it_will_be(edge: Derivation, delta: pa.Table, inputs: ArrowInputs) -> pa
     return pa.concat_tables([now, delta.select(now.column_names).cast(now.schema)])
 
 
-def _term(edge: Derivation, above: pa.Table, dimensions: Sequence[pa.Table], types: Types) -> pa.Table:
+def _term(
+    edge: Derivation,
+    above: pa.Table,
+    dimensions: Sequence[pa.Table],
+    types: Types,
+    relied: frozenset[str] = frozenset(),
+) -> pa.Table:
     """The rows of one join, with the columns of the summary-delta, not added up."""
     rows = _named(above, ABOVE, _needed(edge) | {f"{ABOVE}.{edge.above.count}"})
     signs: list[str] = []
@@ -95,7 +108,10 @@ def _term(edge: Derivation, above: pa.Table, dimensions: Sequence[pa.Table], typ
         keys = [f"{alias}.{key}" for _, key in on]
         other = _named(dimension, alias, _needed(edge) | {*keys, f"{alias}.{WEIGHT}"})
         signs += [f"{alias}.{WEIGHT}"] if WEIGHT in dimension.column_names else []
-        rows = _joined(rows, other, [column for column, _ in on], keys)
+        met = _joined(rows, other, [column for column, _ in on], keys)
+        if edge.joins[place].path in relied and met.num_rows < rows.num_rows:
+            raise BrokenForeignKey(edge.joins[place].path, rows.num_rows - met.num_rows)
+        rows = met
     for condition in edge.where:
         rows = rows.filter(_value(rows, condition, pa.bool_()))
     sign = None

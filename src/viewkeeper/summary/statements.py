@@ -21,6 +21,8 @@ from viewkeeper.summary.measures import Measure
 from viewkeeper.summary.node import Node, rest_column
 
 WEIGHT = "_vk_weight"
+LOST = "lost"
+"""how many rows find none in a dimension"""
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,19 @@ def added_up(node: Node, rows: str) -> str:
     return f"SELECT {', '.join([*groups, *sums])}\nFROM (\n{indented(rows)}\n){by}"
 
 
-def lattice_statement(edges: Sequence[Derivation], names: Names) -> str:
-    """All summary-deltas in one statement: each row tells the number of its table."""
+def rows_without(edge: Derivation, place: int, names: Names) -> str:
+    """How many rows of the summary-delta above find none in a dimension that the edge joins."""
+    text = f"SELECT COUNT(*) AS {LOST}\nFROM {names.deltas[edge.above.name]} AS {ABOVE}"
+    for number, dimension in enumerate(edge.joins[: place + 1]):
+        kind = "LEFT ANTI JOIN" if number == place else "JOIN"
+        text += f"\n{kind} {names.old[dimension.path]} AS d{number} ON {_on(edge, number)}"
+    return f"({text})"
+
+
+def lattice_statement(
+    edges: Sequence[Derivation], names: Names, beside: Sequence[tuple[str, Sequence[str]]] = ()
+) -> str:
+    """All summary-deltas in one statement: each row tells the number of its table. `beside` are more of the same."""
     parts = []
     for edge in edges:
         node = edge.below
@@ -97,7 +110,7 @@ def lattice_statement(edges: Sequence[Derivation], names: Names) -> str:
         "WITH "
         + ",\n".join(parts)
         + "\n"
-        + tagged([(names.deltas[edge.below.name], edge.below.columns) for edge in edges])
+        + tagged([*((names.deltas[edge.below.name], edge.below.columns) for edge in edges), *beside])
     )
 
 
@@ -186,14 +199,18 @@ def _term(edge: Derivation, above: str, dimensions: Sequence[tuple[str, bool]], 
             summed = _sum(measure, times(value, sum_type(measure), weight))
         items.append(f"{summed} AS {quoted(column)}")
     text = f"SELECT {', '.join([*items, *beside])}\nFROM {above} AS {ABOVE}"
-    for place, ((table, _), on) in enumerate(zip(dimensions, edge.on, strict=True)):
-        conditions = " AND ".join(f"{sql_of(column)} = d{place}.{quoted(key)}" for column, key in on)
-        text += f"\nJOIN {table} AS d{place} ON {conditions}"
+    for place, (table, _) in enumerate(dimensions):
+        text += f"\nJOIN {table} AS d{place} ON {_on(edge, place)}"
     if edge.where:
         text += "\nWHERE " + " AND ".join(f"({sql_of(condition)})" for condition in edge.where)
     if edge.groups:
         text += f"\nGROUP BY {', '.join(map(_grouped_by, edge.groups.values()))}"
     return text
+
+
+def _on(edge: Derivation, place: int) -> str:
+    """How a dimension is joined."""
+    return " AND ".join(f"{sql_of(column)} = d{place}.{quoted(key)}" for column, key in edge.on[place])
 
 
 def _grouped_by(group: Expression) -> str:

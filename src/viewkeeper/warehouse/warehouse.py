@@ -186,8 +186,10 @@ class Warehouse:
         """Add a database, lake or folder by its URL; the names of its relations.
 
         `install` puts in place what capturing its changes needs; without it a missing piece is an error that names it.
-        A password is not stored: see `viewkeeper.sources.urls`. Hierarchies are {"stores": ["storeID", "city"]}, or with
-        several chains {"days": [["day", "month", "year"], ["day", "week"]]}; [] withdraws those of a table.
+        A password is not stored: see `viewkeeper.sources.urls`. Hierarchies are {"stores": ["storeID", "city"]}, or
+        with several chains {"days": [["day", "month", "year"], ["day", "week"]]}; [] withdraws those of a table.
+        Foreign keys, ("orders.cust", "crm.people.id"), are relied upon and not enforced; ("orders.cust", "") withdraws
+        one.
         """
         definition = self._keeper.sources.add(
             name, url, tables, keys or {}, foreign_keys, hierarchies or {}, install=install

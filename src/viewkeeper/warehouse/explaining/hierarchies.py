@@ -50,7 +50,14 @@ def _supposed(explained: LatticeExplained, name: str) -> Iterator[HierarchyFacts
 
 def _lineage(lattice: Lattice, determined: Determined) -> Lineage:
     nodes, changes = list(lattice.nodes.values()), lattice.lineage.changes
-    return Lineage(nodes, changes, core_readable=lattice.facts.readable, determined=determined)
+    return Lineage(
+        nodes,
+        changes,
+        core_readable=lattice.facts.readable,
+        determined=determined,
+        facts_only=True,
+        relied=lattice.relied,
+    )
 
 
 def _if_declared(known: Determined, relation: str, by: str, attribute: str) -> Determined:

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sqlglot import exp
-
 from viewkeeper.sql.summary_view import readable
 from viewkeeper.summary.explained_refresh import refreshed
 from viewkeeper.summary.explained_statements import (
@@ -15,7 +13,6 @@ from viewkeeper.summary.explained_statements import (
     propagated,
     propagated_with_dimensions,
 )
-from viewkeeper.summary.measures import Measure
 from viewkeeper.summary.node import Extreme, Node, rest_column
 from viewkeeper.summary.plan import CHANGES, Plan
 from viewkeeper.summary.statements import quoted, stored_types
@@ -24,7 +21,7 @@ from viewkeeper.warehouse.summaries.explanation import Choice, Column, Serving, 
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.summaries.overview import Overview, Told
-from viewkeeper.warehouse.summaries.ways import Way, trusting_way, ways_of
+from viewkeeper.warehouse.summaries.ways import Way, told_measure, trusting_way, ways_of
 
 
 @dataclass(frozen=True)
@@ -37,6 +34,11 @@ class LatticeExplained:
     @cached_property
     def plan(self) -> Plan:
         return self.overview.plan(self.lattice)
+
+    @cached_property
+    def moving_plan(self) -> Plan:
+        """The plan of a propagation in which dimensions change too."""
+        return self.lattice.moving.plan(self.overview.expected(self.lattice))
 
     @cached_property
     def ways(self) -> list[Way]:
@@ -107,15 +109,16 @@ class LatticeExplained:
 
     def _statements(self, node: Node) -> Statements:
         edge = self.plan.edge(node.name)
+        moving = self.moving_plan.edge(node.name)
         whole = {
             name: next(way for way in self.lattice.loading.ways(name) if way.above.name == CHANGES)
             for name in self.lattice.virtual
         }
-        add_up = bool(carried(edge)) or self.lattice.deferred
+        add_up = bool(carried(edge) or carried(moving)) or self.lattice.deferred
         return Statements(
             prepared(node, self.lattice.lineage.changes),
             propagated(edge, self._names),
-            propagated_with_dimensions(edge, self._names),
+            propagated_with_dimensions(moving, self._names),
             refreshed(node, self.lattice.nodes, self._names, add_up=add_up, whole=whole),
         )
 
@@ -133,17 +136,10 @@ def columns_of(node: Node, stored: Columns) -> tuple[Column, ...]:
     holds = {column: readable(group) for group, column in node.groups.items()}
     holds[node.count] = "COUNT(*)"
     for measure, column in node.measures.items():
-        holds[column] = _measure(measure)
-        holds[rest_column(column)] = f"what rounding took from {_measure(measure)}"
+        holds[column] = told_measure(measure)
+        holds[rest_column(column)] = f"what rounding took from {told_measure(measure)}"
     holds |= {extreme.column: called(extreme) for extreme in node.extremes}
     return tuple(Column(name, type, holds[name], name.startswith(HIDDEN)) for name, type in stored)
-
-
-def _measure(measure: Measure) -> str:
-    if measure.floating and measure.of is not None:
-        square = " squared" if isinstance(measure.expression.node, exp.Mul) else ""
-        return f"SUM({readable(measure.of)}{square}), of finite values"
-    return f"{measure.kind.upper()}({readable(measure.expression)})"
 
 
 def called(extreme: Extreme) -> str:

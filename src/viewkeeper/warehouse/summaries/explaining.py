@@ -164,7 +164,7 @@ def _stored_tables(overview: Overview, view: str, names: Iterable[str]) -> Expla
 
 
 def _supposed_tables(overview: Overview, parsed: SummaryView | Family) -> Explanation:
-    lattice, names = supposed(parsed, overview.lattices, overview.hierarchies.determined)
+    lattice, names = supposed(parsed, overview.lattices, overview.hierarchies.determined, overview.foreign_keys)
     kind = "family" if isinstance(parsed, Family) else "summary"
     return _tables(overview, lattice, parsed.name, kind, parsed.sql, names, created=False)
 

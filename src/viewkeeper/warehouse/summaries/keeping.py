@@ -27,6 +27,7 @@ from viewkeeper.warehouse.summaries.contents import Contents
 from viewkeeper.warehouse.summaries.creating import Creation
 from viewkeeper.warehouse.summaries.decision import Decision, decide
 from viewkeeper.warehouse.summaries.dropping import dropping
+from viewkeeper.warehouse.summaries.foreign_keys import DeclaredForeignKeys
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
 from viewkeeper.warehouse.summaries.lattice import Lattice, lattices_of
 from viewkeeper.warehouse.summaries.learned import Learned
@@ -39,6 +40,8 @@ from viewkeeper.warehouse.summaries.waiting import Waiting
 if TYPE_CHECKING:
     from viewkeeper.warehouse.keeper import Keeper
 
+BROKEN = "broken_foreign_keys"
+"""in these figures: facts that found no row in a dimension where a foreign key promised one, by relation"""
 METRICS = "summaries"
 """in the figures of a commit: what was done to each lattice"""
 
@@ -82,10 +85,11 @@ class Summaries:
         if self._known is None or self._known[0] != stored:
             made: dict[str, Lattice] = {}
             relations, determined = self.keeper.relations() if stored else {}, self.hierarchies.determined
+            foreign_keys = DeclaredForeignKeys(self.keeper.sources.definitions())
             for group in dict.fromkeys(stored[name].group for name in sorted(stored)):
                 tables = {name: view for name, view in self.catalog.items() if view.group == group}
                 try:
-                    made |= lattices_of(tables, relations, determined)
+                    made |= lattices_of(tables, relations, determined, foreign_keys)
                 except ViewkeeperError as error:
                     self._halt_tables(group, error.detail)
                 if group in made and self.is_outdated(made[group]):
@@ -198,9 +202,10 @@ class Summaries:
         expected = learned.expected(self.sizes())
         deltas = dict(waiting)
         propagate = 0.0
+        broken: Mapping[str, int] = {}
         if not changes.none:
             made = self.rounds.propagate(lattice, record, changes, expected, waiting)
-            propagate = made.seconds
+            propagate, broken = made.seconds, made.broken
             for name, table in made.deltas.items():
                 deltas[name] = pa.concat_tables([waiting[name], table]) if name in waiting else table
         applied = self.rounds.refresh(lattice, record, deltas, changes)
@@ -210,6 +215,7 @@ class Summaries:
             "changes": rows,
             "propagate_seconds": round(propagate, 4),
             "refresh_seconds": round(applied.seconds, 4),
+            **({BROKEN: dict(broken)} if broken else {}),
             "tables": {
                 name: {
                     "summary_delta": sizes.get(name, 0),
@@ -264,6 +270,8 @@ class Summaries:
             self.waiting.empty(commit, [lattice.log(view) for view in lattice.inputs], record)
             self.waiting.add(commit, lattice, made.deltas, record)
             told["propagate_seconds"] = round(made.seconds, 4)
+            if made.broken:
+                told[BROKEN] = dict(made.broken)
             told["tables"] = {name: {"summary_delta": table.num_rows} for name, table in made.deltas.items()}
             commit.metrics[METRICS] = {lattice.name: told}
         return told

@@ -25,8 +25,10 @@ from viewkeeper.summary.derivation import Determined
 from viewkeeper.summary.hidden_nodes import Part, extreme_node, remade
 from viewkeeper.summary.node import Extreme, Node
 from viewkeeper.summary.plan import Lineage, changes_of
+from viewkeeper.summary.star import Dimension
 from viewkeeper.warehouse.catalog import Catalog, Definition
 from viewkeeper.warehouse.columns import WEIGHT
+from viewkeeper.warehouse.summaries.foreign_keys import DeclaredForeignKeys
 from viewkeeper.warehouse.summaries.naming import SUMMARY, log_name, pending_name, waiting_group
 
 
@@ -82,6 +84,7 @@ class Lattice:
     virtual: Mapping[str, Node] = field(default_factory=dict)
     """nodes that have a summary-delta and are not stored"""
     determined: Determined | None = None
+    foreign_keys: DeclaredForeignKeys | None = None
 
     @property
     def complete(self) -> bool:
@@ -97,13 +100,35 @@ class Lattice:
 
     @cached_property
     def lineage(self) -> Lineage:
-        """All ways to derive its nodes."""
+        """All ways to derive its summary-deltas while no dimension changes."""
+        return self._lineage(facts_only=True)
+
+    @cached_property
+    def moving(self) -> Lineage:
+        """All ways to derive them when dimensions change too."""
+        return self._lineage(facts_only=False)
+
+    def _lineage(self, *, facts_only: bool) -> Lineage:
         return Lineage(
             list(self.nodes.values()),
             changes_of(self.fact, WEIGHT),
             core_readable=self.facts.readable,
             determined=self.determined,
+            facts_only=facts_only,
+            relied=self.relied,
         )
+
+    @cached_property
+    def dimensions(self) -> dict[str, Dimension]:
+        """Those that its tables join, by path; each after those that it is reached through."""
+        return {one.path: one for node in self.nodes.values() for one in node.dimensions}
+
+    @cached_property
+    def relied(self) -> frozenset[str]:
+        """The paths of dimensions in which every fact is promised to find its row."""
+        if self.foreign_keys is None:
+            return frozenset()
+        return self.foreign_keys.relied(self.fact, self.dimensions.values())
 
     @cached_property
     def loading(self) -> Lineage:
@@ -113,8 +138,7 @@ class Lattice:
     @cached_property
     def paths(self) -> dict[str, str]:
         """The view that holds each dimension, by path."""
-        copies = self.facts.copies
-        return {d.path: copies[d.relation.name] for node in self.nodes.values() for d in node.dimensions}
+        return {path: self.facts.copies[one.relation.name] for path, one in self.dimensions.items()}
 
     @property
     def visible(self) -> dict[str, Table]:
@@ -160,14 +184,17 @@ def lattice_name(fact: str, properties: Mapping[str, str]) -> str:
 
 
 def lattices_of(
-    catalog: Catalog, relations: Mapping[str, Relation], determined: Determined | None
+    catalog: Catalog,
+    relations: Mapping[str, Relation],
+    determined: Determined | None,
+    foreign_keys: DeclaredForeignKeys | None = None,
 ) -> dict[str, Lattice]:
     """The lattices of a warehouse, by the name of their group; DefinitionError if a source has lost what one needs."""
     found: dict[str, list[Table]] = {}
     for definition in sorted(catalog.values(), key=lambda one: (one.created, one.name)):
         if SUMMARY in definition.properties:
             found.setdefault(definition.group, []).append(table_of(definition, relations))
-    return {name: _lattice(name, tables, determined) for name, tables in found.items()}
+    return {name: _lattice(name, tables, determined, foreign_keys) for name, tables in found.items()}
 
 
 def table_of(definition: Definition, relations: Mapping[str, Relation]) -> Table:
@@ -203,7 +230,9 @@ def view_of(sql: str, member: int | None, relations: Mapping[str, Relation]) -> 
     return view
 
 
-def _lattice(name: str, tables: list[Table], determined: Determined | None) -> Lattice:
+def _lattice(
+    name: str, tables: list[Table], determined: Determined | None, foreign_keys: DeclaredForeignKeys | None
+) -> Lattice:
     facts = Facts(**tables[-1].definition.properties[SUMMARY]["facts"])
     # A table that was added later may have brought dimensions that the first ones do not know; those that a table
     # brought which is dropped by now are nobody's.
@@ -230,4 +259,5 @@ def _lattice(name: str, tables: list[Table], determined: Determined | None) -> L
         {table.name: table for table in tables},
         virtual,
         determined,
+        foreign_keys,
     )

@@ -16,6 +16,7 @@ from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.self_maintained.change_rates import recent, transactions_per_hour
 from viewkeeper.warehouse.snapshot import Snapshot
+from viewkeeper.warehouse.summaries.foreign_keys import DeclaredForeignKeys
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
 from viewkeeper.warehouse.summaries.keeping import METRICS
 from viewkeeper.warehouse.summaries.lattice import Lattice, lattices_of
@@ -51,6 +52,10 @@ class Overview:
         return DeclaredHierarchies(self.sources.definitions(), self.catalog)
 
     @cached_property
+    def foreign_keys(self) -> DeclaredForeignKeys:
+        return DeclaredForeignKeys(self.sources.definitions())
+
+    @cached_property
     def halts(self) -> dict[str, Halt]:
         return Halts(self._files.store).all()
 
@@ -67,7 +72,7 @@ class Overview:
         """The lattice of a group; a DefinitionError if its sources have lost what it needs."""
         if group not in self._lattices:
             tables = {name: view for name, view in self.catalog.items() if view.group == group}
-            self._lattices |= lattices_of(tables, self.relations, self.hierarchies.determined)
+            self._lattices |= lattices_of(tables, self.relations, self.hierarchies.determined, self.foreign_keys)
         return self._lattices[group]
 
     def lattice_of(self, view: str) -> Lattice | None:

@@ -7,7 +7,7 @@ Neither writes anything: what becomes of it is the business of a commit.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from viewkeeper.clock import monotonic
 from viewkeeper.summary.content import ArrowContent
+from viewkeeper.summary.derivation import BrokenForeignKey
 from viewkeeper.summary.grouping import canonical_floats
 from viewkeeper.summary.node import Node, recomputed_columns, shape_of
 from viewkeeper.summary.plan import CHANGES, Expected, Plan
@@ -79,6 +80,8 @@ class Propagated:
     plan: Plan
     seconds: float
     changes: int
+    broken: Mapping[str, int] = field(default_factory=dict)
+    """rows of summary-deltas that found no row in a dimension where a foreign key promised one, by relation"""
 
 
 @dataclass(frozen=True)
@@ -122,14 +125,26 @@ class Rounds:
         from viewkeeper.warehouse.spark_files import spark_errors
 
         begin = monotonic()
-        plan = lattice.lineage.plan(expected)
-        if self._small(lattice, record, changes) and evaluable(plan.edges):
-            inputs = self.on_driver.tables(lattice, record, changes, waiting)
-            deltas = propagate_arrow(plan.edges, inputs, self.on_driver.types(lattice))
-        else:
+        # Theorem 5.1 is about changes of the fact.
+        moved = any(changes.rows.get(view) for view in lattice.paths.values())
+        lineage = lattice.moving if moved else lattice.lineage
+
+        def computed(plan: Plan) -> Mapping[str, pa.Table]:
+            if self._small(lattice, record, changes) and evaluable(plan.edges):
+                inputs = self.on_driver.tables(lattice, record, changes, waiting)
+                return propagate_arrow(plan.edges, inputs, self.on_driver.types(lattice), relied=plan.relied)
             with spark_errors(f"propagating changes of {lattice.fact.name}"):
-                deltas = propagate(self.files.spark(), plan, self.in_spark.frames(lattice, record, changes, waiting))
-        return Propagated(deltas, plan, monotonic() - begin, sum(changes.rows.values()))
+                return propagate(self.files.spark(), plan, self.in_spark.frames(lattice, record, changes, waiting))
+
+        plan = lineage.plan(expected)
+        broken: dict[str, int] = {}
+        try:
+            deltas = computed(plan)
+        except BrokenForeignKey as found:
+            broken = {lattice.dimensions[found.path].relation.name: found.rows}
+            plan = lineage.plan(expected, relying=False)
+            deltas = computed(plan)
+        return Propagated(deltas, plan, monotonic() - begin, sum(changes.rows.values()), broken)
 
     def _small(self, lattice: Lattice, record: Record, changes: Changes) -> bool:
         """Whether everything that is needed is on the driver, or soon will be."""

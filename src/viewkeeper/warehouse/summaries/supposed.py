@@ -13,13 +13,17 @@ from viewkeeper.summary.hidden_nodes import Part, with_hidden
 from viewkeeper.summary.node import Node
 from viewkeeper.summary.statements import stored_types
 from viewkeeper.warehouse.catalog import Definition, Layout
+from viewkeeper.warehouse.summaries.foreign_keys import DeclaredForeignKeys
 from viewkeeper.warehouse.summaries.lattice import Facts, Lattice, Table, lattice_name
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.view_properties import VIEWS
 
 
 def supposed(
-    parsed: SummaryView | Family, lattices: Mapping[str, Lattice], determined: Determined | None
+    parsed: SummaryView | Family,
+    lattices: Mapping[str, Lattice],
+    determined: Determined | None,
+    foreign_keys: DeclaredForeignKeys | None = None,
 ) -> tuple[Lattice, tuple[str, ...]]:
     """The lattice with the new tables in it, and the names of those that were asked for."""
     properties = dict(parsed.properties)
@@ -27,7 +31,9 @@ def supposed(
     views = [member.view for member in parsed.members] if isinstance(parsed, Family) else [parsed]
     made = [defined(view, recompute=recompute) for view in views]
     fact = made[0].star.fact
-    lattice = lattices.get(lattice_name(fact.name, properties)) or _new_lattice(fact, properties, parsed, determined)
+    lattice = lattices.get(lattice_name(fact.name, properties))
+    if lattice is None:
+        lattice = replace(_new_lattice(fact, properties, parsed, determined), foreign_keys=foreign_keys)
     tables, virtual = dict(lattice.tables), dict(lattice.virtual)
     for one in made:
         copies = {d.relation.name: d.relation.name for d in one.star.dimensions}

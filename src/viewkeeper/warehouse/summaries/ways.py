@@ -2,7 +2,8 @@
 
     exact         v2 ≺ v1, whatever the sources do; those that a longer path implies are left out
     chosen        the ones that the next propagation will take, kept even if a longer path implies them
-    relying on    v2 ≺ v1 if every fact finds its row in a dimension: the paper takes it so, here nothing rests on it
+    promised      v2 ≺ v1 if every changed fact finds its row in a dimension, which declared foreign keys promise
+    relying on    the same without a promise: the paper takes it so, here it is never taken
 
 The changes of the fact are above everything.
 """
@@ -11,10 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import permutations
 
+from sqlglot import exp
+
 from viewkeeper.sql.summary_view import readable
 from viewkeeper.summary.cube_lattice import Edge
 from viewkeeper.summary.cube_lattice import Lattice as Order
 from viewkeeper.summary.derivation import Derivation, derive
+from viewkeeper.summary.measures import Measure
 from viewkeeper.summary.plan import CHANGES, Plan
 from viewkeeper.warehouse.summaries.lattice import Lattice
 
@@ -27,10 +31,12 @@ class Way:
     below: str
     joins: tuple[str, ...] = ()
     with_attributes: tuple[str, ...] = ()
-    """what the summary-delta above has to carry beside its groups, which a hierarchy allows"""
+    """what the summary-delta above has to carry: attributes that its groups determine, aggregate functions"""
     chosen: bool = False
     relies_on: tuple[str, ...] = ()
     """the dimensions in which every fact would have to find its row"""
+    promised: tuple[str, ...] = ()
+    """the dimensions in which foreign keys that are declared promise it"""
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -41,13 +47,19 @@ class Way:
         """⋈ stores, with region."""
         joined = " ".join(f"⋈ {table}" for table in self.joins)
         carried = f"with {', '.join(self.with_attributes)}" if self.with_attributes else ""
-        return ", ".join(filter(None, (joined, carried)))
+        promised = f"by the foreign key to {', '.join(self.promised)}" if self.promised else ""
+        return ", ".join(filter(None, (joined, carried, promised)))
 
 
 def ways_of(lattice: Lattice, plan: Plan) -> list[Way]:
     """All ways worth showing: from the changes first, then the finest tables first."""
     names = (CHANGES, *plan.considered)
-    exact = {(edge.above.name, name): edge for name in plan.considered for edge in lattice.lineage.ways(name)}
+    exact: dict[tuple[str, str], Derivation] = {}
+    for name in plan.considered:
+        for edge in lattice.lineage.ways(name):
+            # Of two ways from one table the one that carries joins less; the simple one is shown if it is taken.
+            exact[edge.above.name, name] = edge
+    exact |= {ends: edge for edge in plan.edges if (ends := (edge.above.name, edge.below.name)) in exact}
     chosen = {(edge.above.name, edge.below.name) for edge in plan.edges}
     order = Order(names, tuple(Edge(*ends) for ends in exact))
     shown = dict.fromkeys([*map(_ends, order.reduced().edges), *(ends for ends in exact if ends in chosen)])
@@ -87,5 +99,24 @@ def _ends(edge: Edge[str]) -> tuple[str, str]:
 
 
 def _way(above: str, below: str, edge: Derivation, *, chosen: bool = False, relies_on: Iterable[str] = ()) -> Way:
-    carried = tuple(readable(one) for one in edge.extension)
-    return Way(above, below, edge.joined, carried, chosen, tuple(relies_on))
+    carried = edge.carried
+    attributes = [readable(one) for one, column in edge.above.groups.items() if column in carried]
+    functions = [told_measure(one) for one, column in edge.above.measures.items() if column in carried]
+    promised = tuple(sorted({one.short for one in edge.above.dimensions if one.path in edge.relies_on}))
+    return Way(
+        above,
+        below,
+        edge.joined,
+        tuple(dict.fromkeys((*attributes, *functions))),
+        chosen,
+        tuple(relies_on),
+        () if relies_on else promised,
+    )
+
+
+def told_measure(measure: Measure) -> str:
+    """SUM(qty), as a reader would write it."""
+    if measure.floating and measure.of is not None:
+        square = " squared" if isinstance(measure.expression.node, exp.Mul) else ""
+        return f"SUM({readable(measure.of)}{square}), of finite values"
+    return f"{measure.kind.upper()}({readable(measure.expression)})"
