@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 from xml.sax.saxutils import escape
 
+TITLE = "Summary tables on the driver: maintained and rematerialized, written by both"
 REMATERIALIZE = "rematerialize"
 WITHOUT_LATTICE = "propagate without lattice"
 PROPAGATE = "propagate with lattice"
@@ -72,7 +73,7 @@ class Axis:
         return (value - self.low) / (self.high - self.low)
 
 
-def draw(measurements: Mapping[str, Panel], title: str = "Summary tables: maintained and rematerialized") -> str:
+def draw(measurements: Mapping[str, Panel], title: str = TITLE) -> str:
     """The SVG of `{"a": {"x": [...], "fixed": ..., "seconds": {"rematerialize": [...], ...}}, "b": ..., ...}`."""
     _check(measurements)
     series = [taken for panel in measurements.values() for taken in panel["seconds"].values()]

@@ -1,14 +1,15 @@
-"""Summary tables maintained by summary-deltas, against recomputing them: section 6 of the paper, figure 10 included.
+"""Summary tables maintained by summary-deltas, against recomputing them: section 6 of the paper, at larger sizes.
 
     python benchmarks/retail.py [--rows 1000000 10000000] [--large] [--changes 10000] [--rounds 7] [--warm-ups 5]
-                                [--figure figure10.svg] [--quick]
+                                [--quick]
 
 The retail warehouse of the paper in several sizes, with its four summary tables. Prints JSON: medians of rounds after
 warm-ups, and ratios of them, all taken in this run with all ways in turn. It prints nothing, and draws nothing, if any
 table is not exactly what Spark computes from pos.
 
---large adds 50,000,000 sales. --figure also measures smaller sizes of pos and of the changes, and draws them all.
---quick shows that everything works; its figures mean little.
+Whatever is divided by each other was computed by one engine, the driver's Arrow or Spark, and written by both sides if
+by any; counting alone writes nothing. --large adds 50,000,000 sales. --quick shows that everything works; its figures
+mean little. Figure 10 itself is `retail_figure.py`.
 """
 
 import argparse
@@ -22,7 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from figure10 import MAINTAIN, PROPAGATE, REMATERIALIZE, WITHOUT_LATTICE, Panel, draw
 from pyspark.sql import SparkSession
 from retail_data import Retail
 from retail_rounds import Medians, in_turns, progress
@@ -35,23 +35,12 @@ KINDS = (UPDATE, INSERTION)
 
 # Each is so many times as slow as the other: the first median over the second.
 RATIOS = {
-    "recompute_with_lattice / commit": ("recompute_with_lattice", "commit"),
-    "recompute_with_lattice / propagate + refresh": ("recompute_with_lattice", "propagate_and_refresh"),
-    "recompute_each / propagate + refresh": ("recompute_each", "propagate_and_refresh"),
-    "counting / propagate + refresh": ("counting", "propagate_and_refresh"),
-    "counting / recompute_with_lattice": ("counting", "recompute_with_lattice"),
+    "recompute / commit, on the driver": ("recompute_on_driver", "commit"),
+    "recompute each / with lattice, in Spark": ("recompute_each", "recompute_with_lattice"),
+    "counting / recompute with lattice, in Spark": ("counting", "recompute_with_lattice"),
     "propagate without lattice / with, on the driver": ("propagate_on_driver_without_lattice", "propagate_on_driver"),
     "propagate without lattice / with, in Spark": ("propagate_in_spark_without_lattice", "propagate_in_spark"),
-    "propagate in Spark / on the driver": ("propagate_in_spark", "propagate_on_driver"),
 }
-SERIES = {
-    REMATERIALIZE: "recompute_with_lattice",
-    MAINTAIN: "propagate_and_refresh",
-    WITHOUT_LATTICE: "propagate_on_driver_without_lattice",
-    PROPAGATE: "propagate_on_driver",
-}
-# For the figure Spark is warm already; what a warehouse remembers of its tables is not.
-MOST_FIGURE_WARM_UPS = 2
 # The sales of the first day are deleted by other rules.
 MOST_DELETED = 0.9
 
@@ -64,29 +53,15 @@ class Effort:
     changes: int
     warm_ups: int
     rounds: int
-    figure: Path | None
-    # Only for the figure:
-    smaller_pos: Sequence[int] = (100_000, 200_000, 300_000, 400_000, 500_000)
-    parts_of_changes: Sequence[float] = (0.1, 0.25, 0.5, 0.75)
-
-    @property
-    def figure_warm_ups(self) -> int:
-        return min(self.warm_ups, MOST_FIGURE_WARM_UPS)
-
-    @property
-    def figure_batches(self) -> int:
-        """Batches of changes of one kind and one size, for the figure alone."""
-        return self.figure_warm_ups + self.rounds if self.figure else 0
 
     @property
     def batches(self) -> int:
-        """Batches of one kind that a warehouse gets: all rounds, one to count, and those of smaller changes."""
-        return self.warm_ups + self.rounds + 1 + len(self.parts_of_changes) * self.figure_batches
+        """Batches of one kind that a warehouse gets: all rounds, and one to count."""
+        return self.warm_ups + self.rounds + 1
 
     def too_small(self) -> list[int]:
         """The sizes of pos that have too few sales to delete."""
-        batches = dict.fromkeys(self.smaller_pos, self.figure_batches) | dict.fromkeys(self.rows, self.batches)
-        return [rows for rows, count in batches.items() if count * self.changes / 2 > MOST_DELETED * rows]
+        return [rows for rows in self.rows if self.batches * self.changes / 2 > MOST_DELETED * rows]
 
 
 def effort_of(given: Sequence[str] | None = None) -> Effort:
@@ -97,15 +72,14 @@ def effort_of(given: Sequence[str] | None = None) -> Effort:
     options.add_argument("--changes", type=int, default=10_000)
     options.add_argument("--rounds", type=int, default=7)
     options.add_argument("--warm-ups", type=int, default=5)
-    options.add_argument("--figure", type=Path)
     options.add_argument("--quick", action="store_true")
     told = options.parse_args(given)
     if told.rounds < 1 or told.warm_ups < 0:
         options.error("there has to be at least one round, and no fewer than no warm-ups")
     rows = sorted({*told.rows, *([LARGE] if told.large else [])})
-    effort = Effort(rows, told.changes, told.warm_ups, told.rounds, told.figure)
-    if told.quick:
-        effort = Effort([100_000], told.changes, 1, 2, told.figure, smaller_pos=[50_000], parts_of_changes=[0.5])
+    effort = (
+        Effort([100_000], told.changes, 1, 2) if told.quick else Effort(rows, told.changes, told.warm_ups, told.rounds)
+    )
     if small := effort.too_small():
         sizes = ", ".join(f"{size:,}" for size in small)
         options.error(f"too many changes for a pos of {sizes} rows: take fewer changes, fewer rounds, or more rows")
@@ -148,10 +122,6 @@ def measure(spark: SparkSession, home: Path, effort: Effort) -> dict[str, Any]:
             report["sales"][f"{rows:,}"][f"{kind}_generating"] = _told(medians)
     report["propagate, most sales / fewest"] = {kind: _growth(found[kind]) for kind in KINDS}
     report["peak_memory_mb"] = _peak_memory(spark)
-    if effort.figure is not None:
-        drawn = draw(_panels(spark, home, shops[0], found, effort))
-        effort.figure.write_text(drawn, encoding="utf-8")
-        report["figure"] = str(effort.figure)
     return report
 
 
@@ -178,39 +148,6 @@ def _peak_memory(spark: SparkSession) -> dict[str, int | None]:
     lines = status.read_text().splitlines() if status.exists() else []
     peak = next((int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM:")), None)
     return {"driver": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, "spark": peak}
-
-
-# --- figure 10 ---
-
-
-def _panels(
-    spark: SparkSession,
-    home: Path,
-    shop: RetailWarehouse,
-    found: Mapping[str, Mapping[int, Medians]],
-    effort: Effort,
-) -> dict[str, Panel]:
-    """The four panels: what was measured already, and smaller sizes in between."""
-    measured = {"warm_ups": effort.figure_warm_ups, "rounds": effort.rounds}
-    smaller = [
-        _loaded(spark, home, rows, effort.figure_batches) for rows in effort.smaller_pos if rows not in effort.rows
-    ]
-    panels = {}
-    for kind, (by_changes, by_pos) in zip(KINDS, ("ab", "cd"), strict=True):
-        whole = found[kind]
-        sizes = [round(part * effort.changes) for part in effort.parts_of_changes]
-        of_changes = {size: in_turns([shop], kind, size, **measured)[shop.retail.rows] for size in sizes}
-        of_changes[effort.changes] = whole[shop.retail.rows]
-        panels[by_changes] = _panel(of_changes, fixed=shop.retail.rows)
-        of_pos = in_turns(smaller, kind, effort.changes, **measured) | dict(whole)
-        panels[by_pos] = _panel(of_pos, fixed=effort.changes)
-    return panels
-
-
-def _panel(medians: Mapping[int, Medians], fixed: int) -> Panel:
-    sizes = sorted(medians)
-    seconds = {series: [medians[size][way] for size in sizes] for series, way in SERIES.items()}
-    return {"x": sizes, "fixed": fixed, "seconds": seconds}
 
 
 if __name__ == "__main__":

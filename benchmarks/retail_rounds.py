@@ -1,6 +1,6 @@
 """Rounds over retail warehouses of several sizes, all ways in turn: medians that can be divided by each other.
 
-    round    =  for each size: new changes; propagate in four ways, some times; the whole commit; recompute in both ways
+    round    =  for each size: new changes; propagate in all ways, some times; the whole commit; recompute in all ways
     medians  =  of the rounds after the warm-ups, once all results were found to be exact
 
 A machine that is slow for a while is slow for all of them.
@@ -34,15 +34,22 @@ def progress(text: str) -> None:
 
 
 def in_turns(
-    shops: Sequence[RetailWarehouse], kind: str, changes: int, *, warm_ups: int, rounds: int, counting: bool = False
+    shops: Sequence[RetailWarehouse],
+    kind: str,
+    changes: int,
+    *,
+    warm_ups: int,
+    rounds: int,
+    counting: bool = False,
+    in_spark: bool = True,
 ) -> dict[int, Medians]:
-    """The medians of all ways, in seconds, by the rows of pos."""
+    """The medians of all ways, in seconds, by the rows of pos; without `in_spark`, of those on the driver alone."""
     taken: dict[int, defaultdict[str, list[float]]] = {shop.retail.rows: defaultdict(list) for shop in shops}
     for number in range(warm_ups + rounds):
         name = f"round {number + 1 - warm_ups}" if number >= warm_ups else f"warm-up {number + 1}"
         progress(f"{changes:,} {kind}-generating changes, {name}")
         for shop in shops:
-            for way, seconds in _one_round(shop, kind, changes).items():
+            for way, seconds in _one_round(shop, kind, changes, in_spark=in_spark).items():
                 taken[shop.retail.rows][way].append(seconds)
     medians = {
         rows: {way: statistics.median(seconds[warm_ups:]) for way, seconds in of_size.items()}
@@ -59,10 +66,10 @@ def in_turns(
     return medians
 
 
-def _one_round(shop: RetailWarehouse, kind: str, changes: int) -> dict[str, float]:
+def _one_round(shop: RetailWarehouse, kind: str, changes: int, *, in_spark: bool) -> dict[str, float]:
     """The seconds of every way."""
     changed = shop.next_changes(kind, changes)
-    ways = shop.propagations(changed)
+    ways = shop.propagations(changed, in_spark=in_spark)
     answers: dict[str, Mapping[str, pa.Table]] = {}
     taken: defaultdict[str, list[float]] = defaultdict(list)
     # There and back: one that follows another of its kind is faster, and so each of them does as often as the others.
@@ -72,7 +79,11 @@ def _one_round(shop: RetailWarehouse, kind: str, changes: int) -> dict[str, floa
     _check_summary_deltas(answers)
     maintained = shop.maintain(changed)
     maintained["propagate_and_refresh"] = maintained["propagate"] + maintained["refresh"]
-    return {way: statistics.median(seconds) for way, seconds in taken.items()} | maintained | shop.recompute()
+    return (
+        {way: statistics.median(seconds) for way, seconds in taken.items()}
+        | maintained
+        | shop.recompute(in_spark=in_spark)
+    )
 
 
 def _check_summary_deltas(answers: Mapping[str, Mapping[str, pa.Table]]) -> None:

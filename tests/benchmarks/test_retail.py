@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+import pyarrow.parquet as pq
 import pytest
 import retail
 import retail_warehouse
 from retail import Effort, effort_of
 from retail_data import Retail
+from retail_figure import BEGIN, END
 from retail_rounds import Inexact, in_turns
-from retail_views import FIGURE_1
-from retail_warehouse import INSERTION, UPDATE, RetailWarehouse
+from retail_views import FIGURE_1, recompute_on_driver
+from retail_warehouse import INSERTION, UPDATE, RetailWarehouse, same_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,6 +47,7 @@ def test_every_way_is_measured_and_exact(shop: RetailWarehouse, kind: str) -> No
         "propagate_on_driver_without_lattice",
         "propagate_in_spark",
         "propagate_in_spark_without_lattice",
+        "recompute_on_driver",
         "recompute_with_lattice",
         "recompute_each",
         "counting",
@@ -93,9 +96,8 @@ def test_a_wrong_count_is_found(shop: RetailWarehouse) -> None:
 def test_what_is_asked_for() -> None:
     assert effort_of([]).rows == [1_000_000, 10_000_000]
     assert effort_of(["--rows", "300000", "200000", "--large"]).rows == [200_000, 300_000, 50_000_000]
-    whole = effort_of(["--warm-ups", "1", "--rounds", "2", "--figure", "drawn.svg"])
-    # Three rounds and one to count; then four smaller sizes of changes, three rounds of each.
-    assert whole.batches == 4 + 4 * 3
+    # Three rounds and one to count.
+    assert effort_of(["--warm-ups", "1", "--rounds", "2"]).batches == 4
     with pytest.raises(SystemExit):
         effort_of(["--rounds", "0"])
 
@@ -104,7 +106,6 @@ def test_what_is_asked_for() -> None:
     ("asked", "small"),
     [
         (["--rows", "70000"], "70,000"),
-        (["--figure", "drawn.svg", "--rounds", "20"], "100,000"),
         (["--changes", "1000000"], "1,000,000"),
     ],
 )
@@ -112,11 +113,6 @@ def test_more_deletions_than_sales(asked: list[str], small: str, capsys: pytest.
     with pytest.raises(SystemExit):
         effort_of(asked)
     assert f"too many changes for a pos of {small}" in capsys.readouterr().err
-
-
-def test_the_sizes_of_the_figure_have_enough_sales_to_delete() -> None:
-    assert effort_of(["--figure", "drawn.svg"]).too_small() == []
-    assert effort_of(["--quick", "--figure", "drawn.svg"]).too_small() == []
 
 
 @dataclass
@@ -144,52 +140,27 @@ def made_up(shops: Sequence[TimedShop], kind: str, changes: int, **_: object) ->
         "propagate_in_spark_without_lattice": 12.0,
     }
     propagated = {way: factor * changes / 1000 for way, factor in ways.items()}
-    factors = {"recompute_with_lattice": 1, "recompute_each": 2, "counting": 6}
+    factors = {"recompute_on_driver": 3, "recompute_with_lattice": 1, "recompute_each": 2, "counting": 6}
     return {
         shop.retail.rows: propagated | {way: factor * shop.retail.rows / 1000 for way, factor in factors.items()}
         for shop in shops
     }
 
 
-def test_the_report_has_every_ratio_and_the_figure_every_point(
-    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_report_has_every_ratio(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retail, "in_turns", made_up)
     monkeypatch.setattr(retail, "_loaded", lambda spark, _home, rows, _batches: TimedShop(Retail(rows, spark=spark)))
-    figure = tmp_path / "drawn.svg"
-    effort = Effort([30_000, 60_000], 1_000, 0, 1, figure, smaller_pos=[20_000, 30_000], parts_of_changes=[0.5])
+    effort = Effort([30_000, 60_000], 1_000, 0, 1)
     report = json.loads(json.dumps(retail.measure(spark, tmp_path, effort)))
     check_report(report, ["30,000", "60,000"])
     assert report["sales"]["60,000"]["update_generating"]["ratios"] == {
-        "recompute_with_lattice / commit": 20.0,
-        "recompute_with_lattice / propagate + refresh": 40.0,
-        "recompute_each / propagate + refresh": 80.0,
-        "counting / propagate + refresh": 240.0,
-        "counting / recompute_with_lattice": 6.0,
+        "recompute / commit, on the driver": 60.0,
+        "recompute each / with lattice, in Spark": 2.0,
+        "counting / recompute with lattice, in Spark": 6.0,
         "propagate without lattice / with, on the driver": 2.0,
         "propagate without lattice / with, in Spark": 3.0,
-        "propagate in Spark / on the driver": 4.0,
     }
     assert report["propagate, most sales / fewest"]["insertion"]["propagate"] == 1.0
-    panels = {group.get("id"): group for group in ElementTree.parse(figure).getroot()}
-    told = {
-        letter: [place[0].text for place in panels[f"panel-{letter}"] if len(place) and place[0].text]
-        for letter in "abcd"
-    }
-    assert told["a"] == told["c"]
-    assert told["b"] == told["d"]
-    assert [text for text in told["a"] if text.startswith("rematerialize")] == [
-        "rematerialize: 30 s at 500 rows",
-        "rematerialize: 30 s at 1k rows",
-    ]
-    assert [text for text in told["b"] if text.startswith("rematerialize")] == [
-        "rematerialize: 20 s at 20k rows",
-        "rematerialize: 30 s at 30k rows",
-        "rematerialize: 60 s at 60k rows",
-    ]
-    assert "propagate + refresh: 0.75 s at 500 rows" in told["a"]
-    assert "propagate without lattice: 1 s at 500 rows" in told["a"]
-    assert "propagate with lattice: 0.5 s at 500 rows" in told["a"]
 
 
 def check_report(report: dict[str, Any], sizes: list[str]) -> None:
@@ -203,11 +174,33 @@ def check_report(report: dict[str, Any], sizes: list[str]) -> None:
     assert report["peak_memory_mb"]["driver"] > 0
 
 
-@pytest.mark.soak
-def test_the_script(tmp_path: Path) -> None:
-    figure = tmp_path / "figure10.svg"
-    command = [sys.executable, str(SCRIPT), "--quick", "--figure", str(figure)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def test_the_script() -> None:
+    done = subprocess.run([sys.executable, str(SCRIPT), "--quick"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     check_report(json.loads(done.stdout), ["100,000"])
-    assert figure.exists()
+
+
+def test_on_the_driver_the_tables_are_recomputed_as_in_spark(shop: RetailWarehouse, tmp_path: Path) -> None:
+    made = recompute_on_driver(shop._folder / "plain", tmp_path / "into")
+    for name, query in FIGURE_1.items():
+        assert same_rows(made[name], shop.spark.sql(query, None, **shop.plain).toArrow()), name
+        assert pq.read_table(tmp_path / "into" / f"{name}.parquet").num_rows == made[name].num_rows
+
+
+def test_the_script_of_figure_10(tmp_path: Path) -> None:
+    figure, page = tmp_path / "figure-10.svg", tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    command = [sys.executable, str(SCRIPT.with_name("retail_figure.py")), "--quick"]
+    done = subprocess.run(
+        [*command, "--figure", str(figure), "--page", str(page)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    panels = json.loads(done.stdout)["panels"]
+    assert [panel["x"] for panel in panels.values()] == [[200, 400], [20_000, 40_000]] * 2
+    drawn = {group.get("id") for group in ElementTree.parse(figure).getroot()}
+    assert {f"panel-{letter}" for letter in "abcd"} <= drawn
+    told = page.read_text()
+    assert told.startswith("before\n")
+    assert told.endswith("after\n")
+    assert "old" not in told
+    assert told.count("| a |") == told.count("| d |") == 2

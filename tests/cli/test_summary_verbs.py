@@ -115,19 +115,27 @@ def test_explain_a_summary(lake: Path) -> None:
         "_vk_number_0  BIGINT  COUNT(qty)  hidden",
     ]
     assert section(told, "Kept for it")[2].split() == ["_vk_node_sic_sales_0", "MIN(date)", "6"]
-    assert section(told, "In the lattice")[2].split() == ["above", "sid_sales", "⋈", "items", "chosen"]
+    assert section(told, "In the lattice")[2].split() == [
+        "above",
+        "_vk_node_sic_sales_0",
+        "with",
+        "COUNT(qty),",
+        "SUM(qty)",
+        "chosen",
+    ]
     computed = section(told, "Its summary-delta")
-    assert computed[0] == "Its summary-delta is computed from sid_sales ⋈ items: nothing else serves"
-    assert computed[2].split() == ["sid_sales", "items", "1", "2", "*"]
+    assert computed[0] == "Its summary-delta is computed from _vk_node_sic_sales_0: it costs the least"
+    assert computed[3].split() == ["sid_sales", "items", "1", "2"]
     assert section(told, "When a value is deleted")[1].startswith("  MIN(date): if it is deleted, the next one is")
     assert section(told, "The last refresh") == [
         "The last refresh: summary-delta of 1 row; groups: 1 updated; optimizations: insert-only"
     ]
     refreshes = section(told, "With all tables of retail.pos summaries")
-    assert refreshes[1].startswith("  recomputed    never: the facts are not stored")
-    assert refreshes[2].startswith("  learned       from 1 refresh: 1 change, propagated in ")
-    assert refreshes[3].startswith("  refreshed     1 change in commit ")
-    assert refreshes[3].endswith(", incremental: the core is not stored")
+    assert refreshes[1] == "  hierarchy     retail.stores: storeID → city → region"
+    assert refreshes[2].startswith("  recomputed    never: the facts are not stored")
+    assert refreshes[3].startswith("  learned       from 1 refresh: 1 change, propagated in ")
+    assert refreshes[4].startswith("  refreshed     1 change in commit ")
+    assert refreshes[4].endswith(", incremental: the core is not stored")
     for heading in ("-- Prepare", "-- Propagate", "-- ... and when the dimensions change too", "-- Refresh"):
         assert section(told, heading)
     assert "\nMERGE INTO sic_sales AS t\n" in told
@@ -160,7 +168,8 @@ def test_explain_as_json(lake: Path) -> None:
     }
     assert table["statements"].keys() == {"prepared", "summary_delta", "with_changed_dimensions", "refresh"}
     assert table["choices"] == [
-        {"above": "sid_sales", "joins": ["items"], "expected_rows": 1.0, "cost": 2.0, "chosen": True}
+        {"above": "_vk_node_sic_sales_0", "joins": [], "expected_rows": 1.0, "cost": 1.6, "chosen": True},
+        {"above": "sid_sales", "joins": ["items"], "expected_rows": 1.0, "cost": 2.0, "chosen": False},
     ]
     assert told["lattice"]["last_refresh"]["figures"]["changes"] == 1
 
@@ -241,7 +250,7 @@ def test_lattice_as_json(lake: Path) -> None:
     assert nodes["_vk_node_sic_sales_0"]["hidden"]
     assert nodes["sid_sales"]["last"]["inserted"] == 1
     assert {"above": "scd_sales", "below": "sr_sales", "joins": [], "with_attributes": ["region"], "chosen": True,
-            "relies_on": []} in one["edges"]  # fmt: skip
+            "relies_on": [], "promised": []} in one["edges"]  # fmt: skip
     assert other["last_propagation"]["figures"]["changes"] == 1
 
 

@@ -44,7 +44,8 @@ MOST_STATEMENTS = 6
     "foreign_keys",
     metavar="TABLE.COLUMN=SOURCE.TABLE.COLUMN",
     multiple=True,
-    help="A column that leads to the key of a table; repeatable.",
+    help="A column that leads to the key of a table, in which each value is found: relied upon, not enforced; "
+    "repeatable.",
 )
 @click.option("--install", is_flag=True, help="Put in place what capturing the changes needs, such as triggers.")
 @json_option
@@ -68,6 +69,10 @@ def add_source(
     A hierarchy stores=storeID,city,region says that every store is in one city and every city in one region. Summaries
     are computed from each other along it. It is checked when a summary is made and whenever the table changes. Several
     of one table are a partial order: days=day,month,year and days=day,week. --hierarchy stores= withdraws those of it.
+
+    A foreign key pos.itemID=retail.items.itemID promises that every sale is of an item that is there (RELY, in other
+    systems). Summaries that do not join items are then computed from those that do. It is not enforced: changes that
+    break it are found, and computed without it. --foreign-key pos.itemID= withdraws it.
 
     A password is never stored: write ${VARIABLE} into the URL, or no password at all and set
     VIEWKEEPER_PASSWORD_NAME (NAME in capitals), for this command and for later ones.
@@ -139,7 +144,9 @@ def _hierarchy(option: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _foreign_key(option: str) -> tuple[str, str]:
-    child, _, parent = (part.strip() for part in option.partition("="))
+    child, given, parent = (part.strip() for part in option.partition("="))
+    if given and not parent and child.count(".") >= 1 and all(child.split(".")):
+        return child, ""
     if not all(child.split(".")) or child.count(".") < 1 or not all(parent.split(".")) or parent.count(".") < 2:
         raise UsageError(
             f"--foreign-key {option!r} names no foreign key",

@@ -95,6 +95,8 @@ def _show(audit: "Audit", rows: int) -> None:
     at = f"state {audit.state}, {vector(dict(audit.vector))}"
     if audit.clean:
         click.echo(f"{audit.view}: right, {counted(audit.rows, 'distinct row')} at {at}")
+        for relation, facts in audit.broken_foreign_keys:
+            click.echo(f"  {counted(facts, 'fact')} without a row in {relation}, which a declared foreign key promises")
         return
     missing, extra = len(audit.missing), len(audit.extra)
     click.echo(f"{audit.view}: WRONG at {at}: {counted(missing, 'row')} missing, {counted(extra, 'row')} too many")
@@ -119,6 +121,7 @@ def _as_json(audit: "Audit", rows: int) -> dict[str, Any]:
         "distinct_rows": audit.rows,
         "wrong_structures": list(audit.structures),
         "wrong_below": list(audit.below),
+        "broken_foreign_keys": dict(audit.broken_foreign_keys),
         **{
             name: {
                 "rows": len(found),

@@ -7,15 +7,14 @@ With a root a change of a dimension needs no fact: γ(root ⋈ Δstores) is what
 table that is there already serves, or where the core is stored.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.summary.defined import Defined
 from viewkeeper.summary.derivation import derive
-from viewkeeper.summary.measures import Measure
 from viewkeeper.summary.node import Extreme, Node
-from viewkeeper.summary.star import FACT
+from viewkeeper.summary.roots import root_of
 
 HIDDEN = "_vk_node_"
 
@@ -119,40 +118,3 @@ def extreme_node(defined: Defined, number: int, *, stored: bool = True) -> Node:
 
 def _has_root(node: Node, others: Iterable[Node]) -> bool:
     return any(derive(node, other) is not None for other in others if other.stored and other.name != node.name)
-
-
-def root_of(name: str, nodes: Sequence[Node]) -> Node:
-    """The smallest table over the fact alone that all of these can be derived from."""
-    groups: list[Expression] = []
-    measures: list[Measure] = []
-    where = frozenset.intersection(*(_of_fact(node.where) for node in nodes))
-    for node in nodes:
-        for expression in (*node.groups, *sorted(node.where - where, key=str)):
-            groups += _fact_parts(expression)
-        for dimension in node.dimensions:
-            groups += [
-                Expression.column(column, type)
-                for (column, _), type in zip(dimension.on, dimension.types, strict=True)
-                if column.startswith(f"{FACT}.")
-            ]
-        for measure in node.measures:
-            if _of_fact({measure.expression}):
-                measures.append(measure)
-            else:
-                groups += _fact_parts(measure.expression)
-    columns = {expression: f"g{index}" for index, expression in enumerate(dict.fromkeys(groups))}
-    # A measure over the groups follows from them.
-    stored = [one for one in dict.fromkeys(measures) if one.expression not in columns]
-    return Node(name, nodes[0].fact, (), where, columns, {one: f"m{i}" for i, one in enumerate(stored)}, hidden=True)
-
-
-def _fact_parts(expression: Expression) -> list[Expression]:
-    """What is needed of the fact: the whole expression, or the columns of the fact in it."""
-    if _of_fact({expression}):
-        return [expression] if expression.columns else []
-    types = dict(expression.column_types)
-    return [Expression.column(name, types[name]) for name in sorted(types) if name.startswith(f"{FACT}.")]
-
-
-def _of_fact(expressions: Iterable[Expression]) -> frozenset[Expression]:
-    return frozenset(one for one in expressions if all(column.startswith(f"{FACT}.") for column in one.columns))

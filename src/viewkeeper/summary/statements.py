@@ -19,6 +19,7 @@ from viewkeeper.sql.type_families import MAX_PRECISION, Family, type_named
 from viewkeeper.summary.derivation import ABOVE, ALSO, Derivation
 from viewkeeper.summary.measures import Measure
 from viewkeeper.summary.node import Node, rest_column
+from viewkeeper.summary.roots import preaggregation
 
 WEIGHT = "_vk_weight"
 LOST = "lost"
@@ -39,16 +40,17 @@ class Names:
     new: Mapping[str, str] = field(default_factory=dict)
     changed: Mapping[str, str] = field(default_factory=dict)
     preaggregated: frozenset[str] = frozenset()
-    """nodes for which the changes are added up before they are joined"""
+    """nodes for which the changes are added up by the foreign keys before dimensions are joined (figure 7)"""
 
 
 def summary_delta(edge: Derivation, names: Names) -> str:
     """The statement of one summary-delta."""
     paths = [dimension.path for dimension in edge.joins]
-    above = names.deltas[edge.above.name]
+    above, joined = names.deltas[edge.above.name], edge
     if edge.below.name in names.preaggregated:
-        above = preaggregated(edge, above)
-    terms = [_term(edge, above, [(names.old[path], False) for path in paths])]
+        first, joined = preaggregation(edge)
+        above = f"(\n{indented(_term(first, above, []))}\n)"
+    terms = [_term(joined, above, [(names.old[dimension.path], False) for dimension in joined.joins])]
     for place, path in enumerate(paths):
         if path in names.changed:
             dimensions = [
@@ -58,17 +60,6 @@ def summary_delta(edge: Derivation, names: Names) -> str:
             ]
             terms.append(_term(edge, names.now[edge.above.name], dimensions))
     return terms[0] if len(terms) == 1 else added_up(edge.below, "\nUNION ALL\n".join(terms))
-
-
-def preaggregated(edge: Derivation, changes: str) -> str:
-    """The changes, added up by the columns that an edge uses (figure 7)."""
-    used = {column for pairs in edge.on for column, _ in pairs}.union(
-        *(one.columns for one in (*edge.groups.values(), *edge.where, *edge.computed.values()))
-    )
-    columns = [quoted(name.partition(".")[2]) for name in sorted(used) if name.startswith(f"{ABOVE}.")]
-    count = quoted(edge.above.count)
-    listed = ", ".join(columns)
-    return f"(SELECT {listed}, SUM({count}) AS {count} FROM {changes} GROUP BY {listed})"
 
 
 def whole_table(edge: Derivation, above: str, dimensions: Mapping[str, str], beside: Sequence[str] = ()) -> str:

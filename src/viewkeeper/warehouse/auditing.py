@@ -54,8 +54,8 @@ def _of_summaries(keeper: "Keeper", names: Sequence[str]) -> list[Audit]:
     lattice = keeper.summaries.lattice_of(names[0])
     members = {name: keeper.summaries.members(name) for name in names}
     tables = dict.fromkeys(chain.from_iterable(members.values()))
-    compared = compare(keeper.summaries, lattice, [lattice.tables[member] for member in tables])
-    return [
+    compared, broken = compare(keeper.summaries, lattice, [lattice.tables[member] for member in tables])
+    found = [
         audited(
             name,
             keeper.writer.last.groups[lattice.name],
@@ -64,3 +64,4 @@ def _of_summaries(keeper: "Keeper", names: Sequence[str]) -> list[Audit]:
         )
         for name, of_name in members.items()
     ]
+    return [replace(one, broken_foreign_keys=tuple(broken.items())) for one in found]

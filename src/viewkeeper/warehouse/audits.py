@@ -26,6 +26,9 @@ class Audit:
     """of a view that is maintained by what is stored for it: the hidden tables that are not what they should be"""
     below: tuple[str, ...] = ()
     """of a summary of views, which is compared with what these hold: those that are not what their sources give"""
+    broken_foreign_keys: tuple[tuple[str, int], ...] = ()
+    """of a summary: relations in which facts find no row, though a declared foreign key promises it, with how many; the
+    view is right all the same"""
 
     @property
     def clean(self) -> bool:

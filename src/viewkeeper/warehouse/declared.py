@@ -2,12 +2,13 @@
 
     hierarchies     {"stores": ["storeID", "city", "region"]}     every store is in one city, every city in one region
                     {"days": [["day", "month", "year"], ["day", "week"]]}    a partial order: several chains
-    foreign keys    ("orders.cust", "crm.people.id")              a column of the source, and one of any source
+    foreign keys    ("orders.cust", "crm.people.id")              a column of the source, and one of any source: relied
+                                                                  upon, not enforced
 
 They must name tables and columns of the source. What a foreign key leads to may belong to a source that is added later.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from viewkeeper.errors import DefinitionError, UnknownName
 from viewkeeper.sql.relation import Relation
@@ -50,6 +51,16 @@ def hierarchies_after(before: Mapping[str, Chains], declared: Mapping[str, Decla
         chains = chains_of(one)
         found[table] = tuple(dict.fromkeys((*before.get(table, ()), *chains))) if chains else ()
     return {table: chains for table, chains in found.items() if chains}
+
+
+def foreign_keys_after(
+    source: str, before: Iterable[tuple[str, str]], declared: Iterable[tuple[str, str]]
+) -> tuple[tuple[str, str], ...]:
+    """What is declared now beside what was; a column that leads to nothing withdraws its foreign keys."""
+    declared = list(declared)
+    withdrawn = {child.removeprefix(f"{source}.") for child, parent in declared if not parent}
+    stays = [pair for pair in before if pair[0].removeprefix(f"{source}.") not in withdrawn]
+    return tuple(dict.fromkeys((*stays, *(pair for pair in declared if pair[1]))))
 
 
 def _relation(source: str, relations: Mapping[str, Relation], table: str, what: str) -> Relation:

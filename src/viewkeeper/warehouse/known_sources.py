@@ -17,7 +17,7 @@ from viewkeeper.sources.registry import kind_of, open_source
 from viewkeeper.sources.urls import naming_variables, resolved, shown
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.hierarchies import Declared
-from viewkeeper.warehouse.declared import check_declared, hierarchies_after
+from viewkeeper.warehouse.declared import check_declared, foreign_keys_after, hierarchies_after
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.source_files import WORKSPACES, SourceDefinition, SourceFiles
 
@@ -88,7 +88,7 @@ class KnownSources:
             if tables is not None and before.tables is not None:
                 tables = list(dict.fromkeys((*before.tables, *tables)))
             keys = {**before.keys, **keys}
-            foreign_keys = list(dict.fromkeys((*before.foreign_keys, *foreign_keys)))
+        foreign_keys = foreign_keys_after(name, () if before is None else before.foreign_keys, foreign_keys)
         chains = hierarchies_after({} if before is None else before.hierarchies, hierarchies)
         request = Request(
             name,
@@ -112,7 +112,7 @@ class KnownSources:
                 dict(source.relations),
                 install or (before is not None and before.installed),
                 source.global_transactions,
-                tuple(foreign_keys),
+                foreign_keys,
                 chains,
                 _anew(before, altered, source),
             )

@@ -66,7 +66,8 @@ class Serving:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a summary-delta could be computed from, and what that would cost: rows, once more for each join."""
+    """What a summary-delta could be computed from, and what that would cost: rows, once more for each join, and a part
+    for each function that has to be carried for it."""
 
     above: str
     joins: tuple[str, ...]

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from viewkeeper.errors import UsageError
 from viewkeeper.messages import Position
 from viewkeeper.summary.recompute_sql import select_of_summary
+from viewkeeper.summary.star import FACT
+from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.columns import RESERVED
 from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.in_spark import with_weight
@@ -31,8 +33,11 @@ SAME = 1e-9
 """How far two DOUBLE may be apart, of their size: sums are rounded in the order in which they are added up."""
 
 
-def compare(summaries: "Summaries", lattice: Lattice, tables: Sequence[Table]) -> dict[str, tuple[int, list[Weighted]]]:
-    """For each of these tables how many rows readers see, and what should be there (+) or should not (-)."""
+def compare(
+    summaries: "Summaries", lattice: Lattice, tables: Sequence[Table]
+) -> tuple[dict[str, tuple[int, list[Weighted]]], dict[str, int]]:
+    """For each of these tables how many rows readers see, and what should be there (+) or should not (-); and how many
+    facts find no row in a dimension where a foreign key promises one."""
     record = summaries.writer.last
     if tables[0].name in summaries.awaiting_refresh():
         raise UsageError(
@@ -48,6 +53,24 @@ def compare(summaries: "Summaries", lattice: Lattice, tables: Sequence[Table]) -
             difference = expected - stored
             wrong = [] if difference.is_empty() else list(difference.weights())
             found[table.name] = (stored.size(), _beyond_rounding(wrong))
+        return found, _without_rows(lattice, frames)
+
+
+def _without_rows(lattice: Lattice, frames: "Mapping[str, DataFrame]") -> dict[str, int]:
+    """Promises that the facts break, as far as these have the foreign key themselves."""
+    from pyspark.sql import functions as F
+
+    found: dict[str, int] = {}
+    for path in sorted(lattice.relied):
+        dimension = lattice.dimensions[path]
+        if all(column.startswith(f"{FACT}.") for column, _ in dimension.on):
+            fact, other = frames[lattice.fact.name].alias("f"), frames[dimension.relation.name].alias("d")
+            on = [
+                F.col(f"f.{quoted(column.partition('.')[2])}") == F.col(f"d.{quoted(key)}")
+                for column, key in dimension.on
+            ]
+            if number := fact.join(other, on, "left_anti").count():
+                found[dimension.relation.name] = found.get(dimension.relation.name, 0) + number
     return found
 
 
