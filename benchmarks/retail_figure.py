@@ -9,8 +9,8 @@
 
 All of it is Arrow on the driver: no engine is compared with another. Prints JSON: the medians of the rounds after
 warm-ups, all ways in turn. --figure is where the drawing goes. --page is a page with two comments, between which the
-table goes. It prints, draws and writes nothing if any table is not exactly what Spark computes from pos. --quick shows
-that everything works; its figures mean little.
+drawing and the table go. It prints, draws and writes nothing if any table is not exactly what Spark computes from pos.
+--quick shows that everything works; its figures mean little.
 """
 
 import argparse
@@ -101,13 +101,14 @@ def _lines(letter: str, panel: Panel) -> Iterator[str]:
         yield f"| {letter} | {changes:,} | {pos:,} | {told} | {taken[REMATERIALIZE] / taken[MAINTAIN]:.1f} |"
 
 
-def with_table(page: str, told: str) -> str:
-    """A page with the table between the two comments; ValueError if they are not there."""
+def with_figure(page: str, told: str, figure: str | None) -> str:
+    """A page with the table, and the drawing if there is one, between the two comments; ValueError if it has none."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError(f"the page has no lines {BEGIN} and {END}, between which the table goes")
-    return f"{before}{BEGIN}\n\n{told}\n\n{END}{after}"
+    drawn = f"![Figure 10: seconds against sizes, maintained and rematerialized]({figure})\n\n" if figure else ""
+    return f"{before}{BEGIN}\n\n{drawn}{told}\n\n{END}{after}"
 
 
 def main() -> None:
@@ -124,7 +125,9 @@ def main() -> None:
     if given.figure is not None:
         given.figure.write_text(draw(panels), encoding="utf-8")
     if given.page is not None:
-        given.page.write_text(with_table(given.page.read_text(encoding="utf-8"), table(panels)), encoding="utf-8")
+        figure = os.path.relpath(given.figure, given.page.parent) if given.figure is not None else None
+        page = with_figure(given.page.read_text(encoding="utf-8"), table(panels), figure)
+        given.page.write_text(page, encoding="utf-8")
     print(json.dumps({"cores": os.cpu_count(), "rounds": effort.rounds, "panels": panels}, indent=2))
     # Not `spark.stop()`: it waits for its shutdown hooks, and there is nothing left to save.
     sys.stdout.flush()

@@ -203,4 +203,5 @@ def test_the_script_of_figure_10(tmp_path: Path) -> None:
     assert told.startswith("before\n")
     assert told.endswith("after\n")
     assert "old" not in told
+    assert "](figure-10.svg)" in told
     assert told.count("| a |") == told.count("| d |") == 2
