@@ -183,16 +183,20 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             out_of_order=Level.CONVERGENT,
             options={"period": 8, "grouped": True},
         ),
-        Algorithm("sweep", sweep, _SWEEPS, "n-1 per update"),
-        Algorithm("parallel-sweep", parallel_sweep, _SWEEPS, "n-1 per update, both sides at once"),
+        Algorithm("sweep", sweep, _SWEEPS, "at most n-1 per update"),
+        Algorithm("parallel-sweep", parallel_sweep, _SWEEPS, "at most n-1 per update, both sides at once"),
         Algorithm(
-            "pipelined-sweep", pipelined_sweep, _SWEEPS, "n-1 per update, several in flight", options={"window": 64}
+            "pipelined-sweep",
+            pipelined_sweep,
+            _SWEEPS,
+            "at most n-1 per update, several in flight",
+            options={"window": 64},
         ),
         Algorithm(
             "parallel-pipelined-sweep",
             parallel_pipelined_sweep,
             _SWEEPS,
-            "n-1 per update, both sides at once, several in flight",
+            "at most n-1 per update, both sides at once, several in flight",
             options={"window": 64},
         ),
         Algorithm(
