@@ -7,6 +7,7 @@ is made of nothing else is a constant there: it is no column of the member, and 
 """
 
 import re
+from dataclasses import replace
 
 from viewkeeper.errors import DefinitionError
 from viewkeeper.sql.expressions import Expression
@@ -25,7 +26,9 @@ def family_of(query: AggregateQuery, sets: list[tuple[int, ...]]) -> Family:
     for grouped in sorted(distinct, key=lambda one: -len(one)):
         name = _free("_".join([query.definition.name, *([names[place] for place in grouped] or ["total"])]), taken)
         taken.add(name)
-        members.append(_member(query, name, grouped))
+        member = _member(query, name, grouped)
+        view = replace(member.view, repeated_sets=len(distinct) < len(sets))
+        members.append(replace(member, view=view))
     definition = query.definition
     return Family(definition.name, definition.sql, tuple(members), definition.properties)
 

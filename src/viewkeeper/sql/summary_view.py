@@ -75,6 +75,8 @@ class SummaryView:
     having: Expression | None
     properties: tuple[tuple[str, str], ...] = field(default=())
     family: str | None = None
+    repeated_sets: bool = False
+    """whether its family asks for some grouping set twice"""
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Several views compared with their sources: what they have in common is read once.
 
-a join           computed from its sources at its own vector
+a join           its text run by Spark over its sources at its own vector
 summaries        those of one lattice together: their sources are read once
 a summary of v   compared with what v holds, so v is audited with it: the two together say what the sources give
 """
@@ -52,16 +52,7 @@ def _together(keeper: "Keeper", names: Sequence[str]) -> list[list[str]]:
 def _of_summaries(keeper: "Keeper", names: Sequence[str]) -> list[Audit]:
     """Summaries of one lattice; of a family all tables."""
     lattice = keeper.summaries.lattice_of(names[0])
-    members = {name: keeper.summaries.members(name) for name in names}
-    tables = dict.fromkeys(chain.from_iterable(members.values()))
-    compared, broken = compare(keeper.summaries, lattice, [lattice.tables[member] for member in tables])
-    found = [
-        audited(
-            name,
-            keeper.writer.last.groups[lattice.name],
-            sum(compared[member][0] for member in of_name),
-            [different for member in of_name for different in compared[member][1]],
-        )
-        for name, of_name in members.items()
-    ]
+    tables = {name: lattice.tables[next(iter(keeper.summaries.members(name)))] for name in names}
+    compared, broken = compare(keeper.summaries, lattice, tables)
+    found = [audited(name, keeper.writer.last.groups[lattice.name], *compared[name]) for name in names]
     return [replace(one, broken_foreign_keys=tuple(broken.items())) for one in found]

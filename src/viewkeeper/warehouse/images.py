@@ -1,10 +1,11 @@
 """Views and relations as they follow from their sources, exact at a vector.
 
-content     a view, to be stored for the first time, made anew or audited
+content     a view, to be stored for the first time or made anew
+under       the relations under a view, to audit it
 of          relations at the vector of a group, or as they are now
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -30,23 +31,40 @@ class Images:
 
     def __init__(self, keeper: "Keeper") -> None:
         self._keeper = keeper
+        self._sampler: Callable[[Mapping[str, Any]], None] | None = None
 
     @contextmanager
-    def content(
-        self, how: Maintenance, vector: Vector, *, shown: bool = False
-    ) -> Iterator[tuple[Any, dict[str, Position]]]:
-        """The rows of a view at a vector, as they are stored or as they are shown, and the vector."""
+    def sampled(self, sampler: Callable[[Mapping[str, Any]], None]) -> Iterator[None]:
+        """Within this, `sampler` gets the first relations that are read, before anything is computed from them."""
+        self._sampler = sampler
+        try:
+            yield
+        finally:
+            self._sampler = None
+
+    @contextmanager
+    def content(self, how: Maintenance, vector: Vector) -> Iterator[tuple[Any, dict[str, Position]]]:
+        """The rows of a view at a vector, as they are stored, and the vector."""
         base = self._base_of(how)
         relations = {n: one for over in base.values() for n, one in over.relations.items() if one.source != VIEWS}
         with self._read(relations, vector) as (contents, at):
             if VIEWS in how.view.sources:
                 for name, over in base.items():
                     contents[name] = self._keeper.self_maintained.evaluated(over, contents)
-            parts = None if shown else how.parts
-            for source, views in (parts.local_views if parts else {}).items():
+            for source, views in (how.parts.local_views if how.parts else {}).items():
                 for local in views:
                     contents[f"{source}.{local.name}"] = JoinPlan(local).evaluate(contents)
-            yield JoinPlan(how.view if shown else how.stored).evaluate(contents), at
+            yield JoinPlan(how.stored).evaluate(contents), at
+
+    @contextmanager
+    def under(
+        self, how: Maintenance, vector: Vector
+    ) -> Iterator[tuple[dict[str, Any], dict[str, Relation], Mapping[str, View | OuterJoinView]]]:
+        """The relations of sources under a view at a vector, what they are, and the views between, in order."""
+        base = self._base_of(how)
+        relations = {n: one for over in base.values() for n, one in over.relations.items() if one.source != VIEWS}
+        with self._read(relations, vector) as (contents, _):
+            yield contents, relations, base if VIEWS in how.view.sources else {}
 
     @contextmanager
     def of(
@@ -99,6 +117,9 @@ class Images:
             spanning = keeper.views.spanning(tuple(sources))
             contents, at = image_at(sources, relations, vector, collect, spanning=spanning)
             keeper.loads.computing()
+            if self._sampler is not None:
+                sampler, self._sampler = self._sampler, None
+                sampler(contents)
             yield contents, at
 
     def _base_of(self, how: Maintenance) -> Mapping[str, View | OuterJoinView]:

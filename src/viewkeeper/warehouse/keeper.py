@@ -2,7 +2,7 @@
 
     load        the relations at a vector, the view computed over them, committed as the first state at that vector
     catch up    the mediator processes what the sources have committed behind the vector of each group
-    audit       the relations at the view's own vector, the view computed over them, compared with what is stored
+    audit       the relations at the view's own vector, its text run by Spark over them, compared with what is stored
     reload      the same, and what is different becomes a new state
 
 All four rest on `mediator/base_image.py`: relations as they were at a vector, while everyone writes.
@@ -23,6 +23,7 @@ from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Position, Vector
 from viewkeeper.sql.create_clauses import IfThere, read_create
 from viewkeeper.sql.definition import name_in
+from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
@@ -42,6 +43,7 @@ from viewkeeper.warehouse.kept_views import Kept, KeptViews
 from viewkeeper.warehouse.known_relations import refuse_summaries
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.load_progress import Loads
+from viewkeeper.warehouse.original_rows import original_rows
 from viewkeeper.warehouse.reload import reload_view
 from viewkeeper.warehouse.self_maintained.automatic import REMOTE
 from viewkeeper.warehouse.self_maintained.change_rates import recent, transactions_per_hour
@@ -51,6 +53,7 @@ from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.warehouse.self_maintained.mending import audit as audit_self_maintained
 from viewkeeper.warehouse.snapshot import Files
+from viewkeeper.warehouse.spark_agreement import check_agreement
 from viewkeeper.warehouse.stored_states import StoredStates
 from viewkeeper.warehouse.summaries.keeping import Summaries
 from viewkeeper.warehouse.summaries.lattice import Lattice
@@ -154,6 +157,10 @@ class Keeper:
         relations = self.relations()
         view = parse_definition(sql, relations)
         free_name(self.writer.catalog, view.name)
+        with self.images.sampled(lambda rows: check_agreement(view, relations, self.files.spark, rows)):
+            return self._create_parsed(view, relations)
+
+    def _create_parsed(self, view: View | OuterJoinView | SummaryView | Family, relations: dict[str, Relation]) -> str:
         if isinstance(view, SummaryView | Family):
             return self.summaries.create(view, relations)
         rates = transactions_per_hour(recent(self.files.log)) if is_automatic(view) else {}
@@ -329,8 +336,15 @@ class Keeper:
             return audit_self_maintained(self.self_maintained, name)
         view = self.kept_one(name)
         group = self.writer.last.groups[view.group]
-        with self.images.content(view.how, group.vector, shown=True) as (expected, _):
-            stored = self._store.read(name).keep(view.how.view.columns)
+        with (
+            self.images.under(view.how, group.vector) as (contents, relations, between),
+            original_rows(self.files.spark(), contents, relations) as original,
+        ):
+            for below in between.values():
+                original.add(below.name, original.of(below.sql, below.operands, below.columns))
+            shown = view.how.view
+            expected = self.engines.of_frame(original.of(shown.sql, shown.operands, shown.columns))
+            stored = self._store.read(name).keep(shown.columns)
             difference = expected - stored
             rows = stored.size()
             wrong = [] if difference.is_empty() else list(difference.weights())

@@ -21,6 +21,7 @@ from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic,
 from viewkeeper.warehouse.self_maintained.creating import properties_of, reached_level
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, as_stored, kept_view
 from viewkeeper.warehouse.snapshot import Snapshot
+from viewkeeper.warehouse.spark_agreement import check_agreement
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.summaries.overview import Overview
 from viewkeeper.warehouse.summaries.refused import OF_SUMMARIES
@@ -40,6 +41,7 @@ def alter(keeper: "Keeper", sql: str, also: Sequence[str] = ()) -> Alteration:
         case "create":
             keeper.create(plan.sql)
         case "alter":
+            check_agreement(plan.new, keeper.relations(), keeper.files.spark)
             with keeper.new_commit() as commit:
                 _alter_in_place(keeper, commit, plan)
         case "reload":

@@ -1,6 +1,6 @@
 """Self-maintained views compared with their sources, and made anew from them.
 
-audit     view and structures computed over the relations at its vector, compared with what is seen and stored
+audit     the view's text run by Spark, and its structures computed, over the relations at its vector
 reload    all structures computed anew; what is different becomes a new state
 """
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from viewkeeper.warehouse.altering.altering import OTHER_COLUMNS, make_anew
 from viewkeeper.warehouse.audits import Audit, audited
 from viewkeeper.warehouse.catalog import Definition
+from viewkeeper.warehouse.original_rows import original_rows
 from viewkeeper.warehouse.self_maintained.creating import create_all
 from viewkeeper.warehouse.self_maintained.following import NUMBERS
 from viewkeeper.warehouse.self_maintained.kept_view import KeptView, kept_anew, same_ids
@@ -24,9 +25,11 @@ def audit(views: "SelfMaintainedViews", name: str) -> Audit:
     with views.contents(kept, keeper.relations()) as (contents, _):
         structures, _ = views.computed(kept, contents)
         stored = keeper.stored(name).keep(kept.view.columns)
-        difference = views.evaluated(kept.view, contents) - stored
+        with original_rows(keeper.files.spark(), contents, kept.view.relations) as original:
+            text = original.of(kept.view.sql, kept.view.operands, kept.view.columns)
+            difference = keeper.engines.of_frame(text) - stored
+            wrong = [] if difference.is_empty() else list(difference.weights())
         rows = stored.size()
-        wrong = [] if difference.is_empty() else list(difference.weights())
         different = [table for table, one in kept.tables.items() if not _same(views, kept, table, structures[one.name])]
     return audited(name, keeper.writer.last.groups[kept.group], rows, wrong, different)
 

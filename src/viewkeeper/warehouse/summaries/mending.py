@@ -1,6 +1,6 @@
 """Summaries compared with their sources, and made anew from them.
 
-audit     the SELECT of the summary, run over the relations at its vector, compared with what its readers see
+audit     the text of the summary, run by Spark over the relations at its vector, compared with what its readers see
 reload    facts and dimensions read anew; what is different becomes a new state of core and lattice, in one commit
 """
 
@@ -15,6 +15,7 @@ from viewkeeper.summary.recompute_sql import select_of_summary
 from viewkeeper.summary.star import FACT
 from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.columns import RESERVED
+from viewkeeper.warehouse.original_rows import original_frames, repeated
 from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.in_spark import with_weight
 from viewkeeper.warehouse.summaries.lattice import Lattice, Table
@@ -34,25 +35,28 @@ SAME = 1e-9
 
 
 def compare(
-    summaries: "Summaries", lattice: Lattice, tables: Sequence[Table]
+    summaries: "Summaries", lattice: Lattice, tables: Mapping[str, Table]
 ) -> tuple[dict[str, tuple[int, list[Weighted]]], dict[str, int]]:
-    """For each of these tables how many rows readers see, and what should be there (+) or should not (-); and how many
-    facts find no row in a dimension where a foreign key promises one."""
+    """For each of these names how many rows readers see, and what should be there (+) or should not (-); and how many
+    facts find no row in a dimension where a foreign key promises one.
+
+    Each name has its table; that of a family, any one of its tables.
+    """
     record = summaries.writer.last
-    if tables[0].name in summaries.awaiting_refresh():
+    first = next(iter(tables.values())).name
+    if first in summaries.awaiting_refresh():
         raise UsageError(
-            f"changes wait for the refresh of {tables[0].name}, so it cannot be compared with its sources now",
-            f"run 'viewkeeper refresh {tables[0].name}' first",
+            f"changes wait for the refresh of {first}, so it cannot be compared with its sources now",
+            f"run 'viewkeeper refresh {first}' first",
         )
     engines = summaries.keeper.engines
     found = {}
     with _relations(summaries, lattice, fresh=False) as (frames, _), _kept(frames, several=len(tables) > 1):
-        for table in tables:
-            expected = engines.of_frame(_selected(summaries, table, frames))
-            stored = engines.of_frame(Snapshot(summaries.files, record).read(table.name, weights=True))
-            difference = expected - stored
+        for name, table in tables.items():
+            stored = engines.of_frame(Snapshot(summaries.files, record).read(name, weights=True))
+            difference = engines.of_frame(_selected(summaries, name, table, stored.columns, frames)) - stored
             wrong = [] if difference.is_empty() else list(difference.weights())
-            found[table.name] = (stored.size(), _beyond_rounding(wrong))
+            found[name] = (stored.size(), _beyond_rounding(wrong))
         return found, _without_rows(lattice, frames)
 
 
@@ -86,12 +90,16 @@ def _kept(frames: "Mapping[str, DataFrame]", *, several: bool) -> Iterator[None]
             frame.unpersist()
 
 
-def _selected(summaries: "Summaries", table: Table, frames: "Mapping[str, DataFrame]") -> "DataFrame":
-    from viewkeeper.summary.propagate import TemporaryNames
-
-    with TemporaryNames(summaries.files.spark()) as temporary:
-        names = {name: temporary.name(frame) for name, frame in frames.items()}
-        return summaries.files.spark().sql(select_of_summary(table.defined.view, names))
+def _selected(
+    summaries: "Summaries", name: str, table: Table, columns: Sequence[str], frames: "Mapping[str, DataFrame]"
+) -> "DataFrame":
+    view = table.defined.view
+    with original_frames(summaries.files.spark(), frames) as original:
+        if view.family not in (None, name):  # one table of a family: the text is that of all of them
+            return original.select(select_of_summary(view, original.names))
+        selected = original.of(view.sql, view.core.operands, columns)
+        # A grouping set that is asked for twice is stored once.
+        return selected.distinct() if view.repeated_sets else selected
 
 
 @contextmanager
@@ -103,24 +111,13 @@ def _relations(
     at_sources = {name: relation for name, relation in relations.items() if relation.source != VIEWS}
     spark, record = summaries.files.spark(), summaries.writer.last
     with summaries.keeper.images.of(at_sources, lattice.facts.core, fresh=fresh) as (contents, at):
-        frames = {name: _repeated(weighted_frame(spark, rows, relations[name])) for name, rows in contents.items()}
+        frames = {name: repeated(weighted_frame(spark, rows, relations[name])) for name, rows in contents.items()}
         for view, relation in lattice.input_relations.items():
             if relation.source == VIEWS:
                 frames[relation.name] = summaries.contents.frame(view, record).select(
                     *[f"`{column}`" for column in relation.columns]
                 )
         yield frames, at
-
-
-def _repeated(weighted: "DataFrame") -> "DataFrame":
-    from pyspark.sql import functions as F
-
-    from viewkeeper.warehouse.columns import WEIGHT
-
-    columns = [F.col(f"`{name}`") for name in weighted.columns if name != WEIGHT]
-    total = weighted.groupBy(*columns).agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) > 0)
-    times = F.expr(f"explode(array_repeat(0, CAST({WEIGHT} AS INT)))")
-    return total.select(*columns, times.alias("_vk_copy")).drop("_vk_copy")
 
 
 def _beyond_rounding(wrong: list[Weighted]) -> list[Weighted]:
