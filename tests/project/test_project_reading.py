@@ -104,10 +104,10 @@ def test_paths_and_variables(project: Project, tmp_path: Path) -> None:
 def test_the_order_and_the_places_of_views(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     names = [view.name for view in project.views]
-    assert set(names) == {"big", "c", "b", "n", "above_10", "above_20"}
-    assert [name for name in names if not name.startswith("above")] == ["big", "c", "b", "n"]
+    assert set(names) == {"big", "C", "b", "n", "above_10", "above_20"}
+    assert [name for name in names if not name.startswith("above")] == ["big", "C", "b", "n"]
     places = {view.name: str(view.place) for view in project.views}
-    assert (places["big"], places["c"], places["n"]) == ("more/x/y/big.sql:2", "views/b.sql:1", "views/c.sql:1")
+    assert (places["big"], places["C"], places["n"]) == ("more/x/y/big.sql:2", "views/b.sql:1", "views/c.sql:1")
     assert places["above_10"] == "views_in_python.py:8"
 
 
@@ -117,7 +117,7 @@ def test_defaults_by_kind(project: Project) -> None:
         "CREATE MATERIALIZED VIEW big TBLPROPERTIES "
         "('retention' = '30 days', 'consistency' = 'strong', 'storage' = 'auto') AS SELECT"
     )
-    assert sql["c"].startswith("CREATE MATERIALIZED VIEW C TBLPROPERTIES ('retention' = '30 days') AS SELECT")
+    assert sql["C"].startswith("CREATE MATERIALIZED VIEW C TBLPROPERTIES ('retention' = '30 days') AS SELECT")
     assert sql["n"].startswith(
         "CREATE MATERIALIZED VIEW n TBLPROPERTIES ('retention' = '30 days', 'consistency' = 'auto', "
         "'refresh' = 'continuous') AS\nSELECT"
@@ -126,7 +126,7 @@ def test_defaults_by_kind(project: Project) -> None:
         "CREATE MATERIALIZED VIEW `above_20` TBLPROPERTIES ('retention' = '30 days', 'storage' = 'auto', "
         "'consistency' = 'weak') AS /* a * / b */ SELECT id FROM shop.orders WHERE amount > 20"
     )
-    assert {view.name: view.kind for view in project.views}["c"] is Kind.OVER_VIEWS
+    assert {view.name: view.kind for view in project.views}["C"] is Kind.OVER_VIEWS
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_steps(catalog: Catalog, sql: str, steps: list[str], where: list[str], o
 def test_name_and_properties(catalog: Catalog) -> None:
     sql = f"CREATE MATERIALIZED VIEW Sales TBLPROPERTIES ('storage' = 'outerjoin') AS {JOINED.format('LEFT JOIN')}"
     view = outer_join(sql, catalog)
-    assert (view.name, view.sql, view.properties) == ("sales", sql, (("storage", "outerjoin"),))
+    assert (view.name, view.sql, view.properties) == ("Sales", sql, (("storage", "outerjoin"),))
     assert view.columns == ("id",)
     assert view.sources == ("shop", "crm")
     assert list(view.relations) == ["shop.orders", "crm.people"]

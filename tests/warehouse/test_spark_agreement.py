@@ -24,8 +24,10 @@ CATALOG = {
             "s.r",
             "s",
             ("id", "a", "b", "p", "amount", "f", "day", "at", "local", "name", "parts"),
-            ("BIGINT", "INT", "INT", "BOOLEAN", "DECIMAL(10, 2)", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
-            + ("STRING", "ARRAY<INT>"),
+            (
+                *("BIGINT", "INT", "INT", "BOOLEAN", "DECIMAL(10, 2)", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"),
+                *("STRING", "ARRAY<INT>"),
+            ),
             ("id",),
         ),
         Relation("s.q", "s", ("id", "k", "City"), ("BIGINT", "INT", "STRING"), ("id",)),
@@ -179,7 +181,8 @@ def test_creation_refuses_and_audit_finds_a_wrong_evaluation(warehouse, kind, mo
     warehouse.create_view(VIEWS[kind])
     found = warehouse.audit("v")
     assert not found.clean
-    assert found.missing and found.extra
+    assert found.missing
+    assert found.extra
 
 
 def test_a_view_over_a_view_is_audited_by_the_texts_of_both(warehouse, monkeypatch):

@@ -191,7 +191,7 @@ def readers(view: ProjectView, views: Collection[ProjectView], definitions: Mapp
 
 def stored_dependants(name: str, definitions: Mapping[str, str]) -> tuple[str, ...]:
     """The views of the warehouse that read a view, or one that does, in the order in which they can be dropped."""
-    reading = [other for other, sql in definitions.items() if name in _tables(sql) and other != name]
+    reading = [other for other, sql in definitions.items() if name.casefold() in _tables(sql) and other != name]
     deeper = [deep for other in reading for deep in stored_dependants(other, definitions)]
     return tuple(dict.fromkeys((*deeper, *reading)))
 

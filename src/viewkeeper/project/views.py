@@ -7,7 +7,7 @@ in a circle.
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 from sqlglot import exp
@@ -97,15 +97,21 @@ def _read(table: exp.Table, place: Place) -> Read:
 
 def in_order(views: Sequence[ProjectView], sources: Mapping[str, Collection[str] | None]) -> tuple[ProjectView, ...]:
     """The views, each behind those that it reads. `sources` names the tables of each source, if they are listed."""
+    spelled: dict[str, str] = {}
     by_name: dict[str, ProjectView] = {}
     for view in views:
-        if view.name in by_name:
+        if (other := spelled.get(view.name.casefold())) is not None:
             raise problem(
                 view.place,
-                f"the view {view.name} is defined twice: also at {by_name[view.name].place}",
+                f"the view {view.name} is defined twice: also at {by_name[other].place}",
                 "give one of them another name",
             )
+        spelled[view.name.casefold()] = view.name
         by_name[view.name] = view
+    for name, view in by_name.items():
+        reads = tuple(replace(read, name=spelled.get(read.name.casefold(), read.name)) for read in view.reads)
+        by_name[name] = replace(view, reads=reads)
+    views = tuple(by_name.values())
     for view in views:
         for read in view.reads:
             check_read(view.name, read, by_name, sources)

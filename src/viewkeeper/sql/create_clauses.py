@@ -7,6 +7,7 @@
 The clause is about the moment and not about the view, so the definition that is kept is the text without it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -38,6 +39,26 @@ _CLAUSES = {
     ("CREATE", "OR", "REPLACE"): ((1, 2), IfThere.REPLACE),
     ("CREATE", "MATERIALIZED", "VIEW", "IF", "NOT", "EXISTS"): ((3, 5), IfThere.KEEP),
 }
+
+
+def with_name(sql: str, known: Mapping[str, str]) -> str:
+    """A CREATE with the name of a view spelled as it is known; `known` has the spellings by folded case."""
+    try:
+        tokens = ViewDialect().tokenize(sql)
+    except TokenError:
+        return sql
+    words = [token.text.upper() for token in tokens[:9]]
+    if words[:1] != ["CREATE"] or "VIEW" not in words:
+        return sql
+    place = words.index("VIEW") + 1
+    place += 3 if words[place : place + 3] == ["IF", "NOT", "EXISTS"] else 0
+    if place >= len(tokens):
+        return sql
+    name = tokens[place]
+    spelled = known.get(name.text.casefold(), name.text)
+    if spelled == name.text:
+        return sql
+    return f"{sql[: name.start]}`{spelled.replace('`', '``')}`{sql[name.end + 1 :]}"
 
 
 def read_create(sql: str) -> CreateClause:

@@ -85,9 +85,8 @@ def _name(table: exp.Table) -> str:
             f"the name of a view has one part, and {spark_sql(table)} has {len(table.parts)}",
             f"write CREATE MATERIALIZED VIEW {table.name}; names with a dot are tables of sources",
         )
-    name = table.name.lower()
-    refuse_reserved(name, "the view")
-    return name
+    refuse_reserved(table.name, "the view")
+    return table.name
 
 
 def _properties(items: list[exp.Expr]) -> tuple[tuple[str, str], ...]:

@@ -221,8 +221,19 @@ def tables_of(catalog: Catalog, view: Definition) -> tuple[Definition, ...]:
     return (view,) if view.computed is None else tuple(catalog[name] for name in view.computed.tables)
 
 
+def spellings(catalog: Catalog) -> dict[str, str]:
+    """The names of views and families by folded case: no two differ in case alone."""
+    return {name.casefold(): name for name in (*catalog, *families(catalog))}
+
+
+def spelled(catalog: Catalog, view: str) -> str:
+    """A name as it was written when the view was created; one that is not known stays as it is."""
+    return view if view in catalog else spellings(catalog).get(view.casefold(), view)
+
+
 def find(catalog: Catalog, view: str) -> Definition:
     """The definition of a view; UnknownView with the names that there are."""
+    view = spelled(catalog, view)
     if view in catalog:
         return catalog[view]
     known = readable(catalog)
@@ -237,7 +248,7 @@ def find(catalog: Catalog, view: str) -> Definition:
 
 def refuse_hidden(catalog: Catalog, *views: str) -> None:
     """UnknownView for a table that is kept for the sake of a view: it comes and goes with that."""
-    for view in views:
+    for view in (spelled(catalog, view) for view in views):
         if view in catalog and catalog[view].hidden:
             raise _unknown(view, readable(catalog))
 

@@ -247,6 +247,7 @@ class Keeper:
     def remove_source(self, name: str, *, force: bool = False) -> list[str]:
         """Undo what was installed at a source; refused while views are over it."""
         with self.alone():
+            name = name.lower()
             views = [view for view, one in self.writer.catalog.items() if name in one.properties.get(SOURCES, ())]
             using = sorted(view for view in views if not view.startswith(RESERVED))
             if using:

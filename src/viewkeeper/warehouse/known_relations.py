@@ -26,11 +26,12 @@ def relations_of(catalog: Catalog, of_sources: Mapping[str, Relation]) -> dict[s
 
 def refuse_summaries(sql: str, catalog: Catalog) -> None:
     """UnsupportedClause if a definition reads a summary or a family: its changes are not passed on to others."""
-    summaries = {name for name, view in catalog.items() if SUMMARY in view.properties} | families(catalog).keys()
+    named = {name for name, view in catalog.items() if SUMMARY in view.properties} | families(catalog).keys()
+    summaries = {name.casefold() for name in named}
     with not_too_deep():
         tables = read_definition(sql, None).query.find_all(exp.Table)
         for table in tables:
-            if not table.db and table.name.lower() in summaries:
+            if not table.db and table.name.casefold() in summaries:
                 raise UnsupportedClause(
                     f"{table.name} is a summary, and a view cannot be over one",
                     "define it over the tables that the summary reads; they share their work. Or query the summary",

@@ -49,6 +49,7 @@ class KnownSources:
 
     def definition(self, name: str) -> SourceDefinition:
         known = self.definitions()
+        name = name.lower()
         if name not in known:
             raise UnknownName(
                 f"the warehouse has no source {name!r}",
@@ -128,6 +129,7 @@ class KnownSources:
     def move(self, name: str, url: str) -> None:
         """The same source at another URL. What capture has put in place must be there: that is how it is known."""
         definition = self.definition(name)
+        name = definition.name
         if kind_of(url) != definition.kind or definition.kind not in _MOVABLE:
             raise DefinitionError(
                 f"source {name} is at {definition.url}, and cannot be moved to {shown(url)}",
@@ -163,6 +165,7 @@ class KnownSources:
         A source that cannot be reached is forgotten only by `force`: what was put in place there stays.
         """
         definition = self.definition(name)
+        name = definition.name
         left: list[str] = []
         try:
             if definition.installed or definition.kind in _KEPT_FOR_US:
@@ -197,7 +200,7 @@ class KnownSources:
         """What is missing or risky at a source that was added, or at one that might be, by its URL and the name and
         tables that it is to have: what is installed there carries them."""
         if "://" not in source:
-            known = self.source(source)
+            known = self.source(self.definition(source).name)
             return [*known.doctor(), *(_altered(name, reason) for name, reason in known.altered().items())]
         name = name or UNNAMED
         chosen = None if tables is None else tuple(tables)

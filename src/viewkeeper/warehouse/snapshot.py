@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Self
 
 from viewkeeper.errors import ExpressionError, StateGone
 from viewkeeper.messages import Vector
-from viewkeeper.warehouse.catalog import Catalog, Catalogs, Definition, Layout, families, find, readable, tables_of
+from viewkeeper.warehouse.catalog import (
+    Catalog,
+    Catalogs,
+    Definition,
+    Layout,
+    families,
+    find,
+    readable,
+    spelled,
+    tables_of,
+)
 from viewkeeper.warehouse.commit_log import CommitLog, state_gone
 from viewkeeper.warehouse.delta_table import DataFile
 from viewkeeper.warehouse.kept_reads import KeptReads
@@ -109,6 +119,7 @@ class Snapshot:
         """The rows of a view in Arrow; Spark is not asked, unless the view shows what Spark alone evaluates."""
         from viewkeeper.warehouse.arrow_reading.parts import arrow_table
 
+        view = spelled(self.catalog, view)
         try:
             return arrow_table(self, view, state)
         except ExpressionError:
@@ -118,6 +129,7 @@ class Snapshot:
         """The same in any of its forms."""
         from viewkeeper.warehouse.reading import FamilyView
 
+        view = spelled(self.catalog, view)
         if (members := families(self.catalog).get(view)) is not None:
             return FamilyView([(self._shown(member, state, view), member) for member in members])
         return self._shown(find(self.catalog, view), state, view)
@@ -131,6 +143,7 @@ class Snapshot:
         """The signed rows of the states after `since`, up to `until` (by default the last)."""
         from viewkeeper.warehouse.changes import family_changes
 
+        view = spelled(self.catalog, view)
         members = self.members(view)
         changes = [self._changes(member, since, until, view) for member in members]
         return family_changes(changes, members) if view in families(self.catalog) else changes[0]
@@ -143,6 +156,7 @@ class Snapshot:
 
     def members(self, view: str) -> tuple[Definition, ...]:
         """The members of a family, or a view by itself."""
+        view = spelled(self.catalog, view)
         return families(self.catalog).get(view) or (find(self.catalog, view),)
 
     def _shown(self, view: Definition, state: int | None, asked: str) -> "MemberView":

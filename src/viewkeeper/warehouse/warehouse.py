@@ -22,9 +22,10 @@ from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.mediator.report import Report
 from viewkeeper.messages import Vector
 from viewkeeper.sources.base import Finding
+from viewkeeper.sql.create_clauses import with_name
 from viewkeeper.warehouse.altering.alteration import Alteration
 from viewkeeper.warehouse.audits import Audit
-from viewkeeper.warehouse.catalog import Catalogs, find, refuse_hidden, tables_of
+from viewkeeper.warehouse.catalog import Catalogs, find, refuse_hidden, spelled, spellings, tables_of
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.commit_log import FORMAT_FILE, CommitLog, create_format, read_format
 from viewkeeper.warehouse.compaction import DEFAULT_POLICY, CompactionPolicy, Housekeeper
@@ -168,7 +169,7 @@ class Warehouse:
         path = target_folder(self._files.store, target)
         with self.snapshot() as snapshot:
             rows = snapshot.read(view, state)
-            return publish(view, rows, snapshot.commit, path)
+            return publish(self._spelled(view), rows, snapshot.commit, path)
 
     # --- views over sources ---
 
@@ -232,7 +233,7 @@ class Warehouse:
         Its name is returned. CREATE OR REPLACE does what `alter_view` does; with IF NOT EXISTS a view of that name that
         is there is left alone, whatever its definition.
         """
-        return self._keeper.create_view(sql)
+        return self._keeper.create_view(self._with_known_name(sql))
 
     def watch_loads(self, watch: "WatchLoad | None") -> None:
         """From now on `watch` is told how the loads of create_view, reload, audit and cube go, whenever rows have come;
@@ -247,7 +248,8 @@ class Warehouse:
         from viewkeeper.warehouse.altering.planning import plan_alteration
         from viewkeeper.warehouse.summaries.overview import Overview
 
-        return plan_alteration(Overview(self._latest(), self._known_sources), sql, also).alteration
+        overview = Overview(self._latest(), self._known_sources)
+        return plan_alteration(overview, self._with_known_name(sql), [*map(self._with_known_name, also)]).alteration
 
     def alter_view(self, sql: str, also: Sequence[str] = ()) -> Alteration:
         """Make a view what a CREATE MATERIALIZED VIEW says; what was done.
@@ -259,7 +261,7 @@ class Warehouse:
         `also` are new definitions of views that read it. Those that are made anew with it are made so, in that commit:
         what they were before may not fit it any more.
         """
-        return self._keeper.alter_view(sql, also)
+        return self._keeper.alter_view(self._with_known_name(sql), [*map(self._with_known_name, also)])
 
     def alter_views(self, statements: Sequence[str]) -> None:
         """Make several views what CREATE MATERIALIZED VIEW statements say, and their readers anew, all by one commit.
@@ -267,7 +269,7 @@ class Warehouse:
         For views that fit each other only when all of them have changed. They are made anew, whatever they were, and
         created if they are not there; until the commit readers see the old ones.
         """
-        self._keeper.alter_views(statements)
+        self._keeper.alter_views([*map(self._with_known_name, statements)])
 
     def cube(
         self,
@@ -313,7 +315,7 @@ class Warehouse:
     def drop_view(self, name: str) -> None:
         """Stop maintaining a view, and drop it."""
         self._refuse_hidden(name)
-        self._keeper.drop_view(name)
+        self._keeper.drop_view(self._spelled(name))
 
     def catch_up(
         self, *, history: str | os.PathLike[str] | None = None, watch: Callable[[Report], None] | None = None
@@ -376,14 +378,14 @@ class Warehouse:
         This is the work that can be done outside the batch window: readers see nothing of it. The answer tells what was
         done, by lattice.
         """
-        return self._keeper.propagate(view)
+        return self._keeper.propagate(None if view is None else self._spelled(view))
 
     def refresh(self, view: str | None = None) -> dict[str, Mapping[str, Any]]:
         """Apply what waits for the refresh of a summary, or of all that are deferred: all tables of a lattice at once.
 
         What the sources have committed since `catch_up` is not part of it.
         """
-        return self._keeper.refresh(view)
+        return self._keeper.refresh(None if view is None else self._spelled(view))
 
     def awaiting_refresh(self) -> list[str]:
         """Deferred summaries for which changes wait: until their refresh they cannot be audited."""
@@ -399,15 +401,23 @@ class Warehouse:
         `watch` is told which views come next.
         """
         self._refuse_hidden(*views)
-        return self._keeper.audits(views, watch or (lambda _: None))
+        return self._keeper.audits([self._spelled(view) for view in views], watch or (lambda _: None))
 
     def reload(self, view: str) -> None:
         """Make a view anew from its sources, as after a TRUNCATE or a lost position."""
         self._refuse_hidden(view)
-        self._keeper.reload(view)
+        self._keeper.reload(self._spelled(view))
 
     def _refuse_hidden(self, *views: str) -> None:
         refuse_hidden(self._writing().catalog, *views)
+
+    def _spelled(self, view: str) -> str:
+        """A name in any case as the view was created; names are not told apart by case."""
+        return spelled(self._latest().catalog, view)
+
+    def _with_known_name(self, sql: str) -> str:
+        """A definition of a view that is there, with its name as that was created."""
+        return with_name(sql, spellings(self._latest().catalog))
 
     @property
     def _keeper(self) -> Keeper:
@@ -476,13 +486,13 @@ class Warehouse:
         """How a view is kept fresh, and why so; how one would be, by its CREATE; or how a SELECT is answered."""
         from viewkeeper.warehouse.summaries.explaining import explain
 
-        return explain(self._latest(), self._known_sources, view_or_sql)
+        return explain(self._latest(), self._known_sources, self._spelled(view_or_sql))
 
     def lattice(self, view: str | None = None) -> "list[DrawnLattice]":
         """The lattices of summary tables, or that of a view; needs no Spark."""
         from viewkeeper.warehouse.summaries.drawn import drawn_lattices
 
-        return drawn_lattices(self._latest(), self._known_sources, view)
+        return drawn_lattices(self._latest(), self._known_sources, None if view is None else self._spelled(view))
 
     def bench(
         self, *views: str, recompute: bool = True, watch: Callable[[str], None] = lambda _: None

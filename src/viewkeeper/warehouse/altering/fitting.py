@@ -11,7 +11,7 @@ from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.altering.canonical import Parsed
-from viewkeeper.warehouse.altering.reading import tables_in
+from viewkeeper.warehouse.altering.reading import named_in
 from viewkeeper.warehouse.catalog import Catalog, Definition
 from viewkeeper.warehouse.kept_views import KeptViews
 from viewkeeper.warehouse.known_relations import relations_of
@@ -31,9 +31,9 @@ def refuse_unfit(
     supposed.add(new, homes)
     unfit: dict[str, str] = {}
     for reader, sql in readers.items():
-        if missing := sorted(tables_in(sql) & set(unfit)):
+        if missing := sorted(named_in(sql, unfit)):
             unfit[reader] = f"it reads {missing[0]}"
-        elif new.name in tables_in(sql) and isinstance(new, SummaryView | Family):
+        elif named_in(sql, [new.name]) and isinstance(new, SummaryView | Family):
             unfit[reader] = f"{new.name} would be a summary, and nothing reads one"
         else:
             try:

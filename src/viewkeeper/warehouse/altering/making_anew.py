@@ -13,7 +13,7 @@ from viewkeeper.sql.definition import name_in
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.warehouse.altering.fitting import home_of
 from viewkeeper.warehouse.altering.planning import Plan, present_of
-from viewkeeper.warehouse.altering.reading import behind_what_they_read, dependants_of, sql_of, tables_in
+from viewkeeper.warehouse.altering.reading import behind_what_they_read, dependants_of, named_in, sql_of
 from viewkeeper.warehouse.altering.swapping import refresh_deferred, refresh_joined, settle, swapping
 from viewkeeper.warehouse.halted import Halts
 
@@ -33,7 +33,7 @@ def alter_together(keeper: "Keeper", statements: Sequence[str]) -> None:
     present = [name for name in asked if present_of(catalog, name)]
     readers = dict.fromkeys(reader for name in present for reader in dependants_of(catalog, name))
     definitions = {**{name: sql_of(catalog, name) for name in readers}, **asked}
-    reads = {name: tables_in(sql) for name, sql in definitions.items()}
+    reads = {name: named_in(sql, definitions) for name, sql in definitions.items()}
     # New ones last: they join a group of those that are there, and not the other way round.
     ordered = behind_what_they_read([*dict.fromkeys((*present, *readers, *asked))], reads)
     _make_anew(keeper, {name: definitions[name] for name in ordered}, asked)
@@ -64,7 +64,7 @@ def _make_anew(keeper: "Keeper", definitions: Mapping[str, str], asked: Collecti
             except ViewkeeperError as error:
                 if view not in asked:
                     # The user did not speak of it, and should know which one is in the way.
-                    read = ", ".join([one for one in asked if one in tables_in(sql)] or asked)
+                    read = ", ".join(sorted(named_in(sql, asked)) or asked)
                     error.detail = f"{view}, which reads {read}, cannot be made anew with it: {error.detail}"
                 raise
 
@@ -72,5 +72,5 @@ def _make_anew(keeper: "Keeper", definitions: Mapping[str, str], asked: Collecti
 def _refuse_halted(keeper: "Keeper", definitions: Mapping[str, str], gone: Collection[str]) -> None:
     halts = Halts(keeper.files.store).all()
     for view, sql in definitions.items():
-        if stuck := sorted((tables_in(sql) & halts.keys()) - set(gone)):
+        if stuck := sorted(named_in(sql, halts) - set(gone)):
             raise UsageError(f"{stuck[0]}, which {view} is to read, is halted", f"reload {stuck[0]} first")

@@ -17,7 +17,7 @@ from viewkeeper.warehouse.altering.canonical import Parsed
 from viewkeeper.warehouse.altering.comparison import Differences, differences
 from viewkeeper.warehouse.altering.fitting import refuse_unfit
 from viewkeeper.warehouse.altering.in_place import columns_changed, in_the_way
-from viewkeeper.warehouse.altering.reading import behind_what_they_read, definition_of, dependants_of, sql_of, tables_in
+from viewkeeper.warehouse.altering.reading import behind_what_they_read, definition_of, dependants_of, named_in, sql_of
 from viewkeeper.warehouse.altering.refused import refuse_new
 from viewkeeper.warehouse.catalog import Catalog, Definition, families, free_name
 from viewkeeper.warehouse.known_relations import refuse_summaries
@@ -117,7 +117,7 @@ def _readers(catalog: Catalog, dependants: Sequence[str], also: Sequence[str]) -
     """The definitions that those that read a view will have, each behind those that it reads."""
     later = {name_in(one.sql): one.sql for one in map(read_create, also)}
     definitions = {name: later.get(name) or sql_of(catalog, name) for name in dependants}
-    reads = {name: tables_in(sql) for name, sql in definitions.items()}
+    reads = {name: named_in(sql, definitions) for name, sql in definitions.items()}
     return {name: definitions[name] for name in behind_what_they_read(dependants, reads)}
 
 
@@ -127,10 +127,9 @@ def _without(catalog: Catalog, gone: Collection[str]) -> Catalog:
 
 
 def _refuse_circle(name: str, sql: str, dependants: tuple[str, ...]) -> None:
-    named = tables_in(sql)
-    if name in named:
+    if named_in(sql, [name]):
         raise DefinitionError(f"{name} would read itself", "name the tables and the other views that it is made of")
-    if circle := sorted(named & set(dependants)):
+    if circle := sorted(named_in(sql, dependants)):
         raise DefinitionError(
             f"{name} would read {circle[0]}, which reads {name}", "define one of the two over what the other is over"
         )

@@ -1,6 +1,6 @@
 """Who reads whom, by the text of the definitions: known also of a view that its sources no longer allow."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from sqlglot import exp
@@ -33,10 +33,16 @@ def sql_of(catalog: Catalog, name: str) -> str:
 
 @lru_cache(maxsize=1024)  # each alteration asks it of every view
 def tables_in(sql: str) -> frozenset[str]:
-    """The views that a definition names."""
+    """The views that a definition names, in folded case."""
     with not_too_deep():
         tables = read_definition(sql, None).query.find_all(exp.Table)
-        return frozenset(table.name.lower() for table in tables if not table.db)
+        return frozenset(table.name.casefold() for table in tables if not table.db)
+
+
+def named_in(sql: str, names: Iterable[str]) -> frozenset[str]:
+    """Those of some views that a definition names."""
+    named = tables_in(sql)
+    return frozenset(name for name in names if name.casefold() in named)
 
 
 def dependants_of(catalog: Catalog, view: str) -> tuple[str, ...]:
@@ -45,7 +51,8 @@ def dependants_of(catalog: Catalog, view: str) -> tuple[str, ...]:
     The summaries of a group are refreshed together: if one of them reads it, all of them are meant. Those of a family
     are told by its name.
     """
-    reads = {name: tables_in(sql) for name, one in catalog.items() if (sql := definition_of(one)) is not None}
+    known = (*catalog, *families(catalog))
+    reads = {name: named_in(sql, known) for name, one in catalog.items() if (sql := definition_of(one)) is not None}
     affected = {view}
     while True:
         groups = {catalog[name].group for name, read in reads.items() if read & affected and _is_summary(catalog, name)}
