@@ -75,9 +75,10 @@ class Fetch:
 
         SELECT columns FROM operands WHERE equal AND (matched) IN keys          keys None: all of them
 
-    A source may give more rows than that, for its own equality may be wider (a collation that ignores case), but never
-    fewer, and each as often as it is there: the query is evaluated exactly, over what comes back. Columns are named
-    `alias.column`; keys hold no NULL and none twice.
+    The keys may also be the rows of another fetch, `among`, which the source reads itself. A source may give more rows
+    than that, for its own equality may be wider (a collation that ignores case), but never fewer, and each as often as
+    it is there: the query is evaluated exactly, over what comes back. Columns are named `alias.column`; keys hold no
+    NULL and none twice.
     """
 
     operands: tuple[Operand, ...]
@@ -85,6 +86,22 @@ class Fetch:
     equal: Equalities = ()
     matched: tuple[str, ...] = ()
     keys: tuple[Row, ...] | None = None
+    among: "Fetch | None" = None
+
+    @property
+    def parts(self) -> "tuple[Fetch, ...]":
+        """The fetch, and those whose rows are its keys."""
+        return (self, *self.among.parts) if self.among else (self,)
+
+    @property
+    def reads(self) -> tuple[Operand, ...]:
+        """Every operand that is read for it."""
+        return tuple(operand for part in self.parts for operand in part.operands)
+
+    @property
+    def shipped(self) -> int:
+        """The keys that go out with it."""
+        return sum(len(part.keys or ()) for part in self.parts)
 
 
 class Query(Protocol):
@@ -141,6 +158,11 @@ def keys_for(on: On, delta: ZSet) -> tuple[tuple[str, ...], tuple[Row, ...] | No
     places = [delta.columns.index(left) for left, _ in on]
     values = dict.fromkeys(tuple(row[place] for place in places) for row, _ in delta.weights())
     return tuple(right for _, right in on), tuple(key for key in values if None not in key)
+
+
+def values_of(rows: ZSet, columns: tuple[str, ...]) -> tuple[Row, ...]:
+    """The distinct values of some columns; NULL joins with nothing."""
+    return keys_for(tuple((column, column) for column in columns), rows)[1] or ()
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from viewkeeper.mediator.known_rows import KnownRows
 from viewkeeper.mediator.stream import Subscription
 from viewkeeper.sim import live_world
 from viewkeeper.sim.scenario import Scenario
+from viewkeeper.sources.local_queries import Known
 from viewkeeper.sources.multi_relation import MultiRelationWrapper, _Outgoing
 
 S, L, G = Transactions.SINGLE, Transactions.LOCAL, Transactions.GLOBAL
@@ -134,13 +135,15 @@ def let_later_transactions_pass(patch):
 def answers_overtake_updates_in_the_wrapper(patch):
     """The wrapper lets an answer go as soon as it is there."""
 
-    def base_answer(self, asked_by, rows):
+    original = MultiRelationWrapper.base_answer
+
+    def base_answer(self, asked_by, answer):
         name, ticket = asked_by
         if name:
-            self._processors[name].answer(ticket, rows)
+            original(self, asked_by, answer)
         else:
-            self._outbox.appendleft(_Outgoing((ticket, rows)))
-        self._flush()
+            self._outbox.appendleft(_Outgoing((ticket, answer)))
+            self._flush()
 
     patch.setattr(MultiRelationWrapper, "base_answer", base_answer)
 
@@ -207,6 +210,11 @@ def go_over_to_one_that_waits_for_whole_transactions(patch):
     patch.setattr(group, "without_quiet", successor)
 
 
+def take_what_was_read_for_all_there_is(patch):
+    """A later hop of a local sweep is answered here, though rows were asked for that compensation brought back."""
+    patch.setattr(Known, "answer", lambda self, query: query.over([self.rows]))
+
+
 MUTANTS = [
     (no_compensation, "sweep", S, {}),
     (forget_what_came_last_before_the_answer, "sweep", S, {}),
@@ -228,6 +236,7 @@ MUTANTS = [
     (note_what_was_taken_as_if_it_were_committed, "batched-sweep", L, {"restarts": 2}),
     (answers_come_before_what_they_show, "sweep", S, {"mediator": True}),
     (go_over_to_one_that_waits_for_whole_transactions, "t-strobe", G, {"without_quiet": 1}),
+    (take_what_was_read_for_all_there_is, "sweep", L, {"relations": 6, "sources": 2, "multi_relation": True}),
 ]
 
 

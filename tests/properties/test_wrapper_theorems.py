@@ -104,14 +104,14 @@ def test_theorem_2_each_answer_reflects_exactly_what_left_before_it(seed):
     assert watcher.answers > 0 or all(len(r.operands) == 1 for r in [simulation.warehouse.plan])
 
 
-@pytest.mark.parametrize("relations", [2, 3, 4])
-@pytest.mark.parametrize("timing", [Calm, Storm])
-def test_theorem_3_no_waiting_without_end(relations, timing):
-    """ΔIS takes one local query per other relation of the source, however many updates are concurrent."""
+@pytest.mark.parametrize("relations", [2, 3, 4, 5])
+@pytest.mark.parametrize(("timing", "most"), [(Calm, 12), (Storm, 6)])
+def test_theorem_3_no_waiting_without_end(relations, timing, most):
+    """ΔIS takes one local query, however many relations the source has; updates that wait together share them."""
     updates = [(number % relations + 1, 1) for number in range(12)]
     setting = chain(relations, updates, per_source=relations)
     run = run_chain("sweep", setting, timing(), multi_relation=True)
-    assert run.local_queries == 12 * (relations - 1)
+    assert run.local_queries <= most
     assert len(run.history.deliveries) == 12
 
 

@@ -140,9 +140,12 @@ def evaluated(fetch: Fetch, contents: Mapping[str, Bag]) -> Bag:
             for left, weight in joined
             for row, count in contents[one.relation.name].items()
         ]
+    keys = None if fetch.keys is None else set(fetch.keys)
+    if fetch.among is not None:
+        keys = {row for row in evaluated(fetch.among, contents) if None not in row}
     bag: Bag = Counter()
     for row, weight in joined:
         equal = all(row[a] is not None and row[a] == row[b] for a, b in fetch.equal)
-        if equal and (fetch.keys is None or tuple(row[column] for column in fetch.matched) in set(fetch.keys)):
+        if equal and (keys is None or tuple(row[column] for column in fetch.matched) in keys):
             bag[tuple(row[column] for column in fetch.columns)] += weight
     return bag

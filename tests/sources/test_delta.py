@@ -131,13 +131,21 @@ def test_several_tables_take_numbered_steps(tmp_path: Path) -> None:
         ("p.id",),
         ((1,),),
     )
+    beyond = Fetch(
+        (operand(orders, "o", 0),),
+        ("o.item",),
+        (),
+        ("o.id",),
+        None,
+        Fetch((operand(people, "p", 1),), ("p.id",), (), ("p.id",), ((1,), (2,))),
+    )
     with Recorded(source) as recorded:
         for number in range(12):
             put(lake / random.choice(["orders", "people"]), (number % 3, f"{number}"))
             if random.random() < 0.3:
                 DeltaTable(lake / "people").delete("id = 1")
             if random.random() < 0.5:
-                recorded.read(whole(orders), whole(people), joined)
+                recorded.read(whole(orders), whole(people), joined, beyond)
         recorded.catch_up()
         recorded.read(joined)
     recorded.check()

@@ -12,8 +12,10 @@ import pytest
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.messages import Fetch, Query
+from viewkeeper.sim.report import judge
 from viewkeeper.sim.run import simulate
 from viewkeeper.sim.scenario import Scenario
+from viewkeeper.sources.local_queries import LocalSweep
 from viewkeeper.sources.memory import MemorySource
 
 
@@ -28,11 +30,27 @@ def fetched(fetch: Fetch, contents: Mapping[str, MemoryZSet]) -> MemoryZSet:
             if {a, b} & set(operand.columns) and {a, b} & set(rows.columns)
         )
         rows = rows.join(named, on, (), rows.columns + named.columns)
-    if fetch.keys is not None:
+    keys = fetch.keys
+    if fetch.among is not None:
+        # Not generous: what was read for a row that is not wanted itself need not be there.
+        keys = tuple(row for row in exactly(fetch.among, contents))
+    if keys is not None:
         first = rows.columns.index(fetch.matched[0])
-        wanted = {key[0] for key in fetch.keys}
+        wanted = {key[0] for key in keys}
         rows = MemoryZSet(rows.columns, [(row, weight) for row, weight in rows.weights() if row[first] in wanted])
     return rows.keep(fetch.columns)
+
+
+def exactly(fetch: Fetch, contents: Mapping[str, MemoryZSet]) -> set[Any]:
+    """The distinct rows of a fetch of one relation, and no other."""
+    (operand,) = fetch.operands
+    keys = fetch.keys if fetch.among is None else exactly(fetch.among, contents)
+    named = [dict(zip(operand.columns, row, strict=True)) for row, _ in contents[operand.relation.name].weights()]
+    return {
+        tuple(row[column] for column in fetch.columns)
+        for row in named
+        if tuple(row[column] for column in fetch.matched) in set(keys or ())
+    }
 
 
 @pytest.mark.parametrize("algorithm", ["sweep", "batched-sweep", "t-strobe", "c-t-strobe", "recompute", "eca"])
@@ -44,10 +62,17 @@ def test_what_is_fetched_suffices(algorithm: str, monkeypatch: pytest.MonkeyPatc
         asked += 1
         expected = query.evaluate(self.contents)
         rows: Sequence[Any] = [fetched(fetch, self.contents) for fetch in query.fetches()]
-        assert dict(query.over(rows).weights()) == dict(expected.weights())
+        answer = query.over(rows)
+        if isinstance(query, LocalSweep):
+            # What came for the hops beyond is used, and judged by the states of the view.
+            assert dict(answer.rows.weights()) == dict(expected.rows.weights())
+            return answer
+        assert dict(answer.weights()) == dict(expected.weights())
         return expected
 
     monkeypatch.setattr(MemorySource, "answer", both_ways)
     for seed in range(40):
-        simulate(Scenario.varied(algorithm, Transactions.LOCAL, seed))
+        run = simulate(scenario := Scenario.varied(algorithm, Transactions.LOCAL, seed))
+        report = judge(scenario, run)
+        assert report.level >= report.promised, report.command
     assert asked > 100

@@ -207,6 +207,10 @@ def test_the_join_of_several_tables(folder: Path) -> None:
         recorded.read(
             Fetch((orders, people, bosses), ("o.id", "b.name"), (*joined.equal, ("p.boss", "b.id")), ("o.id",), ((1,),))
         )
+        first = Fetch((orders,), ("o.person",), (), ("o.id",), ((1,), (2,), (4,)))
+        second = Fetch((people,), ("p.boss",), (), ("p.id",), None, first)
+        found = recorded.read(second, Fetch((bosses,), ("b.name",), (), ("b.id",), None, second))
+        assert found.bags == [Counter({(8,): 1}), Counter({("Bob",): 1})]
     recorded.check()
 
 

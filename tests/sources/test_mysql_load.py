@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pymysql
@@ -79,7 +80,13 @@ def some_fetches(source: MySqlSource, random: Random) -> tuple[Fetch, ...]:
     columns = left.columns + right.columns
     joined = Fetch((left, right), columns, (("l.k", "r.k"),), ("l.id",), ((random.randrange(KEYS),), (KEYS + 1,)))
     closed = Fetch((left, right), columns, (("l.id", "r.id"),), ("l.id",), ((random.randrange(KEYS),),))
-    return random.choice(((one,), (one, joined), (joined,), (closed,), (whole(a),), (whole(a), whole(b))))
+    # The rows of b that meet some of a, and those of a that meet these.
+    first = Fetch((left,), left.columns, (), ("l.id",), joined.keys)
+    second = Fetch((right,), right.columns, (), ("r.k",), None, replace(first, columns=("l.k",)))
+    again = operand(a, "z", 2)
+    third = Fetch((again,), again.columns, (), ("z.id",), None, replace(second, columns=("r.id",)))
+    beyond = (first, second, third)
+    return random.choice((beyond, (one,), (one, joined), (joined,), (closed,), (whole(a),), (whole(a), whole(b))))
 
 
 @contextmanager

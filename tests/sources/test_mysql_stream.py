@@ -204,6 +204,23 @@ def test_a_fetch_of_no_columns_counts_rows(root: Session, opened: Open) -> None:
         assert bag == {}
 
 
+def test_rows_that_meet_others_are_found_whatever_their_collations(root: Session, opened: Open) -> None:
+    """The server refuses to compare columns of two collations; a row comes once, though its equality is wider."""
+    root.execute("CREATE TABLE a (id INT PRIMARY KEY, c VARCHAR(9) CHARACTER SET latin1 COLLATE latin1_bin)")
+    root.execute("CREATE TABLE b (c VARCHAR(20) COLLATE utf8mb4_general_ci, n INT, INDEX (c))")
+    root.execute("INSERT INTO a VALUES (1, 'x'), (2, 'X'), (3, 'é'), (4, 'q'), (5, NULL)")
+    root.execute("INSERT INTO b VALUES ('x', 1), ('x', 1), ('é', 2), ('q', 3), ('☃', 4), (NULL, 5)")
+    source = opened("a", "b")
+    with Recorded(source):
+        a, b = operand(source.relations["s.a"], "a"), operand(source.relations["s.b"], "b", 1)
+        among = Fetch((a,), ("a.c",), (), ("a.id",), ((1,), (2,), (3,), (5,)))
+        (bag,) = read(source, Fetch((b,), b.columns, (), ("b.c",), None, among))[1]
+        assert bag == {("x", 1): 2, ("é", 2): 1}
+        among = Fetch((b,), ("b.c",), (), ("b.n",), ((1,), (4,)))
+        (bag,) = read(source, Fetch((a,), a.columns, (), ("a.c",), None, among))[1]
+        assert bag == {(1, "x"): 1}
+
+
 # --- what the stream does not tell ---
 
 

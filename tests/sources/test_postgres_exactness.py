@@ -19,6 +19,13 @@ def joined(source: Source, *keys: int) -> Fetch:
     return Fetch((r, s), (*r.columns, *s.columns), (("r.k", "s.k"),), ("r.k",), tuple((key,) for key in keys))
 
 
+def beyond(source: Source, *keys: int) -> Fetch:
+    """The rows of s that meet rows of r with some k, each as often as it is there."""
+    r, s = operand(source.relations["pg.r"], "r", 0), operand(source.relations["pg.s"], "s", 1)
+    among = Fetch((r,), ("r.k",), (), ("r.k",), tuple((key,) for key in keys))
+    return Fetch((s,), s.columns, (), ("s.k",), None, among)
+
+
 def ask(recorded: Recorded, seed: int, deadline: float) -> int:
     random, source, count = seeded(seed), recorded.source, 0
     r, s = source.relations["pg.r"], source.relations["pg.s"]
@@ -31,6 +38,8 @@ def ask(recorded: Recorded, seed: int, deadline: float) -> int:
                 recorded.read(matching(s, "id", *random.sample(range(80), 5)))
             case 3:
                 recorded.read(whole(r), whole(s))
+            case 4:
+                recorded.read(matching(r, "k", *keys), beyond(source, *keys))
             case _:
                 recorded.read(joined(source, *keys), matching(r, "k", *keys))
         count += 1

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from exactness import Recorded, matching, whole
+from exactness import Recorded, matching, operand, whole
 
 from viewkeeper.clock import seeded
 from viewkeeper.errors import PositionLost
+from viewkeeper.messages import Fetch
 from viewkeeper.sources.base import Request
 from viewkeeper.sources.sqlite import SqliteSource
 
@@ -66,9 +67,12 @@ def stress(source: SqliteSource, database: Path, count: int, transactions: int) 
 
     def read(seed: int) -> None:
         random = seeded(seed)
+        t, bag = operand(source.relations["s.t"], "t"), operand(source.relations["s.bag"], "b", 1)
         while not done.wait(0.05):
+            ids = tuple((number,) for number in {random.randrange(100) for _ in range(8)})
             recorded.read(
                 matching(source.relations["s.t"], "id", *(random.randrange(100) for _ in range(8))),
+                Fetch((bag,), bag.columns, (), ("b.k",), None, Fetch((t,), ("t.id",), (), ("t.id",), ids)),
                 matching(source.relations["s.bag"], "k", random.randrange(10)),
             )
 

@@ -10,7 +10,7 @@ be added.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
@@ -32,6 +32,8 @@ class Hop:
     on: On
     where: tuple[Expression, ...]
     keep: tuple[str, ...]
+    covered: frozenset[int] = field(default=frozenset(), compare=False)
+    """the operands that ΔV is over"""
 
     def join(self, delta: Z, relation: Z, extra: tuple[Expression, ...] = ()) -> Z:
         """`delta` ⋈ `relation`, the relation given under its own column names (and tags of its own, if any)."""
@@ -109,7 +111,7 @@ class JoinPlan:
                 on.append((right, left) if left in mine else (left, right))
             else:
                 where.append(condition)
-        return Hop(self.operands[operand], tuple(on), tuple(where), self.carried(covered | {operand}))
+        return Hop(self.operands[operand], tuple(on), tuple(where), self.carried(covered | {operand}), covered)
 
     def path(
         self, start: frozenset[int], within: frozenset[int] | None = None, prefer: frozenset[int] = frozenset()
@@ -125,6 +127,10 @@ class JoinPlan:
             hops.append(self.hop(covered, operand))
             covered, remaining = covered | {operand}, remaining - {operand}
         return tuple(hops)
+
+    def beyond(self, hop: Hop) -> tuple[Hop, ...]:
+        """The hops that follow a hop on the way to the whole view."""
+        return self.path(hop.covered | {hop.operand.index})
 
     def _next(self, covered: frozenset[int], connected: list[int]) -> int:
         """Whom to join next: where least comes back, if that is known.

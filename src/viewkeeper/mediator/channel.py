@@ -85,7 +85,7 @@ class Channel:
         self._out, self._waiting = self._waiting, []
         fetches = [fetch for question in self._out for fetch in question.fetches]
         self.traffic.messages += 1
-        self.traffic.rows_sent += sum(len(fetch.keys or ()) for fetch in fetches)
+        self.traffic.rows_sent += sum(fetch.shipped for fetch in fetches)
         self.feed.ask(fetches, self._answered)
         return True
 
@@ -117,7 +117,7 @@ class Channel:
             fetched = [self._make_zset(fetch.columns, next(rows)) for fetch in question.fetches]
             received = sum(zset.size() for zset in fetched)
             self.traffic.rows_received += received
-            question.learn(question.query, sum(len(fetch.keys or ()) for fetch in question.fetches), received)
+            question.learn(question.query, sum(fetch.shipped for fetch in question.fetches), received)
             question.reply(fetched)
         return True
 

@@ -12,7 +12,7 @@ view can begin anew at any time.
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -22,13 +22,15 @@ from viewkeeper.errors import PositionLost, ProtocolError, SourceError, Viewkeep
 from viewkeeper.mediator.alignment import Alignment, GroupChange, Place, merged
 from viewkeeper.mediator.channel import Channel, Learn
 from viewkeeper.mediator.derived import DerivedView, Follower
-from viewkeeper.mediator.known_rows import MOST_KNOWN, KnownRows, KnownTable
+from viewkeeper.mediator.known_rows import MOST_KNOWN, KnownRows
 from viewkeeper.mediator.maintained import MaintainedView, Maintenance
 from viewkeeper.mediator.report import GroupReport
 from viewkeeper.mediator.stream import Event, Stream
+from viewkeeper.mediator.unknown_rows import Unknown
 from viewkeeper.mediator.without_quiet import MOST_BEHIND_ANSWERS, without_quiet
-from viewkeeper.messages import Fetch, Position, Query, Transaction, Vector, ViewDelta
+from viewkeeper.messages import Position, Query, Transaction, Vector, ViewDelta
 from viewkeeper.sources.base import Disruption
+from viewkeeper.sources.local_queries import LocalSweep
 from viewkeeper.sql.view import View
 
 MOST_IN_PROGRESS = 20_000
@@ -382,32 +384,16 @@ class Group:
             # Nothing joins with nothing, nor with NULL: that needs no source.
             nothing = [self._make_zset(fetch.columns, []) for fetch in fetches]
             self._instant.append(lambda: answered(nothing))
-        elif len(fetches) == 1 and (known := self._known.table(fetches[0])) is not None:
-            self._ask_what_is_missing(known, view, query, fetches[0], answered)
-        else:
+        elif len(fetches) > 1 and not isinstance(query, LocalSweep):
             self.channels[query.source].ask(query, fetches, answered, self._learner(view))
-
-    def _ask_what_is_missing(
-        self, known: KnownTable, view: str, query: Query, fetch: Fetch, answered: Callable[[list[Any]], None]
-    ) -> None:
-        """A question by key: about the keys of which nothing is known yet. What is known is looked up when the answer
-        is due, for by then more may have been delivered."""
-        keys = fetch.keys or ()
-        missing = known.missing(keys)
-        unknown = set(missing)
-        others = tuple(key for key in keys if key not in unknown)
-
-        def completed(fetched: list[Any]) -> None:
-            rows = known.of(others)
-            for zset in fetched:
-                rows += known.answered(missing, zset.weights(), remember=not self._known.full)
-            answered([self._make_zset(fetch.columns, rows)])
-
-        if missing:
-            asked = (replace(fetch, keys=missing),)
-            self.channels[query.source].ask(query, asked, completed, self._learner(view))
         else:
-            self._instant.append(lambda: completed([]))
+            question = Unknown(self._known, fetches, self._make_zset)
+            if question.asked:
+                self.channels[query.source].ask(
+                    query, question.asked, lambda fetched: answered(question.completed(fetched)), self._learner(view)
+                )
+            else:
+                self._instant.append(lambda: answered(question.completed([])))
 
     def _learner(self, view: str) -> Learn:
         return lambda query, keys, rows: self.views[view].learn(query, keys, rows) if view in self.views else None

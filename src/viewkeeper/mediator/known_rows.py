@@ -30,7 +30,7 @@ class KnownRows:
 
     def table(self, fetch: Fetch) -> "KnownTable | None":
         """What is known of the rows that a fetch asks for; None unless it asks for them by their key."""
-        if len(fetch.operands) != 1 or fetch.keys is None or len(fetch.keys) > MOST_AT_ONCE:
+        if len(fetch.reads) != 1 or fetch.keys is None or len(fetch.keys) > MOST_AT_ONCE:
             return None
         relation = fetch.operands[0].relation
         matched = tuple(column.partition(".")[2] for column in fetch.matched)

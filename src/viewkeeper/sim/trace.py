@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from viewkeeper.algebra.joins import TAG
 from viewkeeper.messages import (
     Change,
     Fetch,
@@ -15,7 +16,7 @@ from viewkeeper.messages import (
     ViewDelta,
     position,
 )
-from viewkeeper.sources.multi_relation import LocalizedQuery
+from viewkeeper.sources.local_queries import LocalizedQuery, LocalSweep, Reached
 from viewkeeper.sql.view import Operand
 
 if TYPE_CHECKING:
@@ -154,6 +155,8 @@ def describe_query(query: Query) -> str:
     match query:
         case LocalizedQuery(query=maintenance):
             return describe_query(maintenance)
+        case LocalSweep(query=hop_query, links=links):
+            return " ⋈ ".join([describe_query(hop_query), *(_short(link.hop.operand) for link in links)])
         case HopQuery(hop=hop, delta=delta):
             return f"{describe_rows(delta)} ⋈ {_short(hop.operand)}"
         case TermsQuery(plan=plan, terms=terms):
@@ -173,7 +176,11 @@ def _short(operand: Operand) -> str:
 
 def describe_rows(rows: Any) -> str:
     """`{[1, 2], 2·[3, 4], -[5, 6]}`: counts other than 1 in front."""
+    if isinstance(rows, Reached):
+        rows = rows.rows
     shown = []
+    # The ranks of updates that ride along are no part of the rows.
+    rows = rows.keep(tuple(column for column in rows.columns if not column.startswith(TAG)))
     for row, weight in sorted(rows.weights(), key=lambda entry: repr(entry[0])):
         count = {1: "", -1: "-"}.get(weight, f"{weight}·")
         shown.append(f"{count}{describe_row(row)}")

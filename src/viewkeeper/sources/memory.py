@@ -5,7 +5,7 @@ from typing import Any
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import ProtocolError
-from viewkeeper.messages import Change, Fetch, GlobalPart, Query, Transaction, position
+from viewkeeper.messages import Change, Fetch, GlobalPart, Query, Transaction, position, values_of
 from viewkeeper.sql.relation import Relation
 
 
@@ -50,9 +50,12 @@ def fetched(fetch: Fetch, contents: Mapping[str, MemoryZSet]) -> MemoryZSet:
             if {a, b} & set(operand.columns) and {a, b} & set(rows.columns)
         )
         rows = rows.join(named, on, (), rows.columns + named.columns)
-    if fetch.keys is not None:
+    keys = fetch.keys
+    if fetch.among is not None:
+        keys = values_of(fetched(fetch.among, contents), fetch.among.columns)
+    if keys is not None:
         places = [rows.columns.index(column) for column in fetch.matched]
-        wanted = set(fetch.keys)
+        wanted = set(keys)
         matching = [(row, n) for row, n in rows.weights() if tuple(row[place] for place in places) in wanted]
         rows = MemoryZSet(rows.columns, matching)
     return rows.keep(fetch.columns)

@@ -5,9 +5,11 @@ Source     Ding, Zhang, Rundensteiner: Enhancing Existing Incremental View Maint
 Assumes    a FIFO between the database of the source and the wrapper: ΔR and local answers
 Keeps      the contract of a source, for the local views: one FIFO of ΔIS and answers, in which each answer reflects
            exactly the ΔIS before it
-Costs      one message per maintenance query, however many relations the source has
+Costs      one message per maintenance query, and one per ΔR for its ΔIS, however many relations the source has
 
     ΔIS = R_1 ⋈ ... ⋈ ΔR_i ⋈ ... ⋈ R_m at the source          computed by SWEEP over the source's own relations
+
+SWEEP goes hop by hop; `local_queries.py` fetches what all of its hops will join in one message.
 
 The order of what leaves is the order in which the ΔR and the answers to maintenance queries (LMQR) reached the
 wrapper: each takes a place in the outbox when it comes, and leaves when it is complete and first. So an answer leaves
@@ -17,61 +19,22 @@ inside it.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from viewkeeper.algebra.joins import Hop, JoinPlan
+from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algorithms.batched_sweep import batched_sweep
 from viewkeeper.algorithms.driver import Driver, Ticket
 from viewkeeper.algorithms.sweep import sweep
 from viewkeeper.algorithms.update_queue import MakeZSet, UpdateQueue
-from viewkeeper.messages import Change, Fetch, HopQuery, Position, Query, Transaction, ViewDelta, keys_for
+from viewkeeper.messages import Change, HopQuery, Position, Query, Transaction, ViewDelta
+from viewkeeper.sources.local_queries import LocalizedQuery, LocalSweep, Reached
 from viewkeeper.sql.view import View
 
 BATCH = 4_096
 """Updates that are swept together, at most, in the wrapper and by the mediator; the simulator has the same."""
-
-
-@dataclass(frozen=True)
-class LocalizedQuery:
-    """LMQ: a maintenance query with the local view spelled out, answered in one transaction of the source."""
-
-    query: HopQuery
-    local: JoinPlan
-
-    @property
-    def source(self) -> str:
-        return self.query.source
-
-    @property
-    def hop(self) -> Hop:
-        return self.query.hop
-
-    def evaluate(self, contents: Mapping[str, Any]) -> Any:
-        return self.query.evaluate({self.query.hop.operand.relation.name: self.local.evaluate(contents)})
-
-    def size(self) -> int:
-        return self.query.size()
-
-    def fetches(self) -> tuple[Fetch, ...]:
-        everything = frozenset(range(len(self.local.operands)))
-        # In the assembly a column of the local view is named after the view; at the source, after its operand.
-        at_source = dict(zip(self.query.hop.operand.columns, self._columns, strict=True))
-        matched, keys = keys_for(self.query.hop.on, self.query.delta)
-        operands, columns = self.local.joined(everything)
-        equal = self.local.equalities(everything)
-        return (Fetch(operands, columns, equal, tuple(at_source[column] for column in matched), keys),)
-
-    def over(self, fetched: Sequence[Any]) -> Any:
-        rows = self.local.within(frozenset(range(len(self.local.operands))), fetched[0])
-        return self.query.hop.join(self.query.delta, self.local.finish(rows))
-
-    @property
-    def _columns(self) -> list[str]:
-        """Every output of a local view is a column."""
-        return [output.expression.is_column or "" for output in self.local.view.output]
 
 
 @dataclass
@@ -103,19 +66,21 @@ class MultiRelationWrapper:
         self._batch = batch
         self._outbox: deque[_Outgoing] = deque()
         self._places: dict[Position, _Outgoing] = {}
+        self._reached: Reached | None = None
+        self._due: deque[tuple[str, Ticket, Any]] = deque()
         self._plans = {f"{source}.{view.name}": JoinPlan(view) for view in local_views}
         self._processors = {name: self._update_processor(name, plan) for name, plan in self._plans.items()}
 
     def _update_processor(self, name: str, plan: JoinPlan) -> Driver:
         """SWEEP over the relations of one local view; it installs exactly one ΔIS per transaction, in order.
 
-        So does batched SWEEP, with fewer questions to the database when transactions come faster than answers.
+        So does batched SWEEP, with fewer messages to the database when transactions come faster than answers.
         """
         queue = UpdateQueue(plan.view, make_zset=self._make_zset)
         return Driver(
             sweep(plan, queue) if self._batch == 1 else batched_sweep(plan, queue, batch=self._batch),
             queue,
-            send=lambda ticket, query: self._ask((name, ticket), query),
+            send=lambda ticket, query: self._local_query(name, ticket, query),
             install=lambda deltas: self._computed(name, deltas),
             read_view=lambda: None,
         )
@@ -133,13 +98,28 @@ class MultiRelationWrapper:
         """MQ arrives from the mediator: localize it and pass it on."""
         self._ask(("", ticket), LocalizedQuery(query, self._plans[query.hop.operand.relation.name]))
 
-    def base_answer(self, asked_by: tuple[str, Ticket], rows: Any) -> None:
+    def _local_query(self, name: str, ticket: Ticket, query: Query) -> None:
+        """A hop of a processor: what it joins may have come with the last answer, else the database is asked."""
+        assert isinstance(query, HopQuery), "SWEEP asks hop by hop"
+        known = None if self._reached is None else self._reached.answer(query)
+        if known is not None:
+            self._due.append((name, ticket, known))
+        else:
+            self._ask((name, ticket), LocalSweep(query, self._plans[name]))
+
+    def base_answer(self, asked_by: tuple[str, Ticket], answer: Any) -> None:
         """An answer arrives from the database: to an update processor, or to a maintenance query."""
         name, ticket = asked_by
         if name:
-            self._processors[name].answer(ticket, rows)
+            # What is known beyond the first hop holds here in the stream, and no longer when something else arrives.
+            self._reached = answer
+            self._due.append((name, ticket, answer.rows))
+            while self._due:
+                processor, due, rows = self._due.popleft()
+                self._processors[processor].answer(due, rows)
+            self._reached = None
         else:
-            self._outbox.append(_Outgoing((ticket, rows)))
+            self._outbox.append(_Outgoing((ticket, answer)))
         self._flush()
 
     def _computed(self, name: str, deltas: tuple[ViewDelta, ...]) -> None:

@@ -166,7 +166,7 @@ class DeltaSource(Source):
         number = self._steps.observe()
         versions = self._steps.versions(number)
         self._marks.begin_once(versions)
-        asked = {operand.relation.name for fetch in fetches for operand in fetch.operands}
+        asked = {operand.relation.name for fetch in fetches for operand in fetch.reads}
         contents = {
             relation.name: self._content(name, versions[name])
             for name, relation in self._relations.items()

@@ -169,7 +169,7 @@ class FilesSource(Source):
     def reading(self, fetches: Sequence[Fetch]) -> Iterator[Reading]:
         """Read the newest copy, which stays there until the reading is done."""
         with self._snapshots.pinned() as copy:
-            asked = {operand.relation.name for fetch in fetches for operand in fetch.operands}
+            asked = {operand.relation.name for fetch in fetches for operand in fetch.reads}
             contents = {name: self._content(name, copy) for name in asked}
             rows = tuple(_told(answer(fetch, contents, self._workshop)) for fetch in fetches)
             yield Reading(position(copy.number), rows, ((),) * len(fetches))

@@ -32,6 +32,9 @@ class TooLarge(Exception):
 
 def answer(fetch: Fetch, contents: Contents, workshop: Workshop) -> Iterator[Sequence[Row]]:
     """The rows that a fetch asks for, in batches."""
+    if fetch.among is not None:
+        values = dict.fromkeys(row for batch in answer(fetch.among, contents, workshop) for row in batch)
+        fetch = replace(fetch, keys=tuple(row for row in values if None not in row), among=None)
     if fetch.keys is not None and not fetch.keys:
         return
     if len(fetch.operands) == 1:

@@ -98,8 +98,9 @@ class Touch:
     def __init__(self, fetches: Sequence[Fetch]) -> None:
         self._tests: dict[str, list[tuple[tuple[int, ...], frozenset[Any]] | None]] = {}
         for fetch in fetches:
-            for operand in fetch.operands:
-                self._tests.setdefault(operand.relation.name, []).append(_test(fetch, operand))
+            for part in fetch.parts:
+                for operand in part.operands:
+                    self._tests.setdefault(operand.relation.name, []).append(_test(part, operand))
 
     def by(self, passed: Passed) -> bool:
         return any(self._touched(change) for change in passed.changes)

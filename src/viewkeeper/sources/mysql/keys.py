@@ -1,6 +1,7 @@
 """Fetches as statements, with their keys on the way to the server.
 
     SELECT columns FROM (keys) k JOIN r ... ON r.x = k.k0 ... WHERE equalities
+    SELECT columns FROM s WHERE s.y IN (SELECT r.x FROM (keys) k JOIN r ...)        keys that are rows of another fetch
 
 Keys travel as JSON in variables of the session, in pieces that fit a packet, and are unpacked there by JSON_TABLE into
 columns of the types that they are compared with. They are made distinct after that: a collation may take two of them
@@ -38,13 +39,29 @@ class Statement:
 
 def statement(fetch: Fetch, tables: Mapping[str, Captured]) -> Statement:
     """What is asked of the server for a fetch."""
-    found = {
+    found = _found(fetch, tables)
+    # A fetch may want no column at all: then its rows are empty, and counted.
+    asked = [found[name][1].asked.format(found[name][0]) for name in fetch.columns] or ["1"]
+    text, variables = _selected(asked, fetch, found, tables)
+    return Statement(text, variables, tuple(found[name][1] for name in fetch.columns))
+
+
+Found = Mapping[str, tuple[str, Column]]
+"""The columns of a fetch's operands: how each is written, and what it is."""
+
+
+def _found(fetch: Fetch, tables: Mapping[str, Captured]) -> Found:
+    return {
         name: (f"{quoted(operand.alias)}.{quoted(column.name)}", column)
         for operand in fetch.operands
         for name, column in zip(operand.columns, tables[operand.relation.name].columns, strict=True)
     }
-    # A fetch may want no column at all: then its rows are empty, and counted.
-    asked = [found[name][1].asked.format(found[name][0]) for name in fetch.columns] or ["1"]
+
+
+def _selected(
+    asked: Sequence[str], fetch: Fetch, found: Found, tables: Mapping[str, Captured]
+) -> tuple[str, dict[str, str]]:
+    """SELECT asked FROM the operands of a fetch, under its conditions; and the variables that it reads."""
     sources = [
         f"{quoted(place[0])}.{quoted(place[1])} AS {quoted(operand.alias)}"
         for operand in fetch.operands
@@ -60,9 +77,22 @@ def statement(fetch: Fetch, tables: Mapping[str, Captured]) -> Statement:
         variables = _pieces(shipped)
         sources.insert(0, f"({_unpacked(variables, matched, shipped)}) AS `_vk_keys`")
         conditions += [f"{name} = `_vk_keys`.`k{number}`" for number, (name, _) in enumerate(matched)]
+    elif fetch.among is not None:
+        inner = _found(fetch.among, tables)
+        pairs = [(found[a], inner[b]) for a, b in zip(fetch.matched, fetch.among.columns, strict=True)]
+        text, variables = _selected([_as(other, one) for (_, one), other in pairs], fetch.among, inner, tables)
+        conditions.append(f"({', '.join(name for (name, _), _ in pairs)}) IN ({text})")
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    text = f"SELECT {', '.join(asked)} FROM {' JOIN '.join(sources)}{where}"
-    return Statement(text, variables, tuple(found[name][1] for name in fetch.columns))
+    return f"SELECT {', '.join(asked)} FROM {' JOIN '.join(sources)}{where}", variables
+
+
+def _as(value: tuple[str, Column], compared: Column) -> str:
+    """A column as another one is compared: a server refuses to compare two collations that are equally strong."""
+    name, column = value
+    charset, collation = compared.declared.charset, compared.declared.collation
+    if charset is None or collation is None or collation == column.declared.collation:
+        return name
+    return f"CONVERT({name} USING {quoted(charset)}) COLLATE {quoted(collation)}"
 
 
 def _pieces(rows: Sequence[list[str]]) -> dict[str, str]:

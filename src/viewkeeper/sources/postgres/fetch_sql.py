@@ -1,9 +1,10 @@
 """A fetch as SQL: the join of its operands at the database, restricted to the shipped keys.
 
     SELECT r.a, s.b FROM ONLY r, ONLY s WHERE r.k = s.k AND r.a = ANY ($1::text[]::int8[])
+    SELECT t.c FROM ONLY t WHERE EXISTS (SELECT FROM ONLY s WHERE t.k = s.l AND s.a = ANY ($1::text[]::int8[]))
 
-Identifiers are quoted by the driver, keys are parameters. Keys restrict by a semi-join: a row comes as often as it is
-there, however many keys it matches.
+Identifiers are quoted by the driver, keys are parameters. Keys restrict by a semi-join, whether they are shipped or are
+rows of another fetch: a row comes as often as it is there, however many keys it matches.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,13 +47,33 @@ class Statement:
 def statement(fetch: Fetch, tables: Mapping[str, Table]) -> Statement:
     """The SELECT of a fetch; `tables` by the names of their relations."""
     named = named_columns(fetch, tables)
-    conditions = [condition for a, b in fetch.equal if (condition := _equality(named[a], named[b])) is not None]
+    chosen = sql.SQL(", ").join(named[column].sql for column in fetch.columns)
+    text, parameters = _selected(chosen, fetch, named, tables)
+    decoders = [named[column].column.type.decode for column in fetch.columns]
+    return Statement(text, parameters, row_decoder("the rows of", fetch.columns, decoders))
+
+
+def _selected(
+    chosen: sql.Composable,
+    fetch: Fetch,
+    named: Mapping[str, Named],
+    tables: Mapping[str, Table],
+    more: Sequence[sql.Composable] = (),
+) -> tuple[sql.Composed, tuple[list[str], ...]]:
+    """SELECT chosen FROM the operands, under the conditions of the fetch and `more`; and the parameters."""
+    conditions = [*more, *(one for a, b in fetch.equal if (one := _equality(named[a], named[b])) is not None)]
     parameters: tuple[list[str], ...] = ()
     if fetch.keys is not None:
         matched, parameters = _matching([named[column] for column in fetch.matched], fetch.keys)
         conditions += matched
+    elif fetch.among is not None:
+        inner = named_columns(fetch.among, tables)
+        pairs = [_equality(named[a], inner[b]) for a, b in zip(fetch.matched, fetch.among.columns, strict=True)]
+        restricting = [pair for pair in pairs if pair is not None]
+        exists, parameters = _selected(sql.SQL(""), fetch.among, inner, tables, restricting)
+        conditions.append(sql.SQL("EXISTS ({})").format(exists))
     text = sql.SQL("SELECT {} FROM {}").format(
-        sql.SQL(", ").join(named[column].sql for column in fetch.columns),
+        chosen,
         sql.SQL(", ").join(
             sql.SQL("ONLY {} AS {}").format(tables[one.relation.name].quoted, sql.Identifier(one.alias))
             for one in fetch.operands
@@ -60,8 +81,7 @@ def statement(fetch: Fetch, tables: Mapping[str, Table]) -> Statement:
     )
     if conditions:
         text += sql.SQL(" WHERE ") + sql.SQL(" AND ").join(conditions)
-    decoders = [named[column].column.type.decode for column in fetch.columns]
-    return Statement(text, parameters, row_decoder("the rows of", fetch.columns, decoders))
+    return text, parameters
 
 
 def named_columns(fetch: Fetch, tables: Mapping[str, Table]) -> dict[str, Named]:

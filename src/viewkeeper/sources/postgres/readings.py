@@ -76,7 +76,7 @@ class Readings:
 
     @contextmanager
     def reading(self, fetches: Sequence[Fetch]) -> Iterator[Reading]:
-        names = {one.relation.name for fetch in fetches for one in fetch.operands}
+        names = {one.relation.name for fetch in fetches for one in fetch.reads}
         tables = [self._tables[name] for name in sorted(names)]
         with self._connections.raw() as connection:
             deadline = monotonic() + PATIENCE
@@ -112,7 +112,7 @@ class Readings:
             self._retained.close(number)
         self._retained.observe(taken.snapshot)
         unseen = {one.end for one in near if not taken.snapshot.shows(one.xid)}
-        joined = {one.relation.name for fetch in fetches if len(fetch.operands) > 1 for one in fetch.operands}
+        joined = {one.relation.name for fetch in fetches if len(fetch.reads) > 1 for one in fetch.reads}
         place = latest_exact_place(
             [one for one in near if not joined.isdisjoint(one.relations)], unseen, began, taken.place
         )
@@ -168,7 +168,7 @@ class Readings:
 
     def _corrections(self, fetch: Fetch, signed: Sequence[tuple[Streamed, int]]) -> list[tuple[Row, int]]:
         """The rows of a fetch of one relation that transactions add, or take away; a join needs none."""
-        if len(fetch.operands) > 1 or not signed:
+        if len(fetch.reads) > 1 or not signed:
             return []
         (operand,) = fetch.operands
         place = {name: number for number, name in enumerate(operand.columns)}

@@ -1,6 +1,6 @@
 """A fetch as a statement.
 
-    SELECT columns FROM operands WHERE equal AND (matched) IN (SELECT * FROM keys)
+    SELECT columns FROM operands WHERE equal AND (matched) IN (SELECT * FROM keys)          or IN (another fetch)
 
 The keys are put into a temporary table in memory, as values, in every form in which a column may hold them. IN gives
 each row once, however many keys it matches, and uses an index over the matched columns if there is one.
@@ -25,6 +25,7 @@ class Statement:
     def __init__(self, fetch: Fetch, number: int) -> None:
         self.fetch = fetch
         self._keys = quote(f"_vk_keys_{number}")
+        self._among = None if fetch.among is None else Statement(fetch.among, number)
         self._alias = {operand.alias: f"o{place}" for place, operand in enumerate(fetch.operands)}
         self._type: dict[str, str] = {}
         self._sql: dict[str, str] = {}
@@ -37,6 +38,8 @@ class Statement:
                 self._sql[column] = f"{self._alias[operand.alias]}.{quote(name)}"
 
     def ship_keys(self, connection: sqlite3.Connection) -> None:
+        if self._among is not None:
+            self._among.ship_keys(connection)
         if self.fetch.keys is None or not self.fetch.matched:
             return
         names = [f"k{place}" for place in range(len(self.fetch.matched))]
@@ -69,6 +72,9 @@ class Statement:
             conditions.append("1" if fetch.keys else "0")
         elif fetch.keys is not None:
             conditions += self._matches()
+        elif self._among is not None:
+            columns = ", ".join(self._sql[column] for column in fetch.matched)
+            conditions.append(f"({columns}) IN ({self._among.sql(tables)})")
         return f"SELECT {chosen} FROM {operands}" + (f" WHERE {' AND '.join(conditions)}" if conditions else "")
 
     def _equal(self, one: str, other: str) -> str:

@@ -283,7 +283,7 @@ class SqliteSource(Source):
     def _check_tables(self, connection: sqlite3.Connection, fetches: Sequence[Fetch]) -> None:
         """UnknownTable if a table is no longer what it was: its rows would not be those that the stream tells of."""
         checked = self._fit(connection)
-        asked = {self._catalog.table_of[operand.relation.name] for fetch in fetches for operand in fetch.operands}
+        asked = {self._catalog.table_of[operand.relation.name] for fetch in fetches for operand in fetch.reads}
         for one in checked.captured:
             if one.number in checked.flaws and one.name in asked:
                 raise UnknownTable(

@@ -73,8 +73,8 @@ READ_THE_VIEW = (*BY_KEYS, "eca-key", "recompute")
 def questions(algorithm: str, steps: int, inside: int, joined: int) -> tuple[int, int]:
     """How many questions a lone transaction costs at most that inserts into one relation, and one that deletes from it.
 
-    `steps` are the joins on the way to the view, the first `inside` of them at the relation's own source; `joined` is
-    the number of relations that the algorithm works on.
+    `steps` are the messages for the joins on the way to the view, the first `inside` of them to the relation's own
+    source; `joined` is the number of relations that the algorithm works on.
     """
     if algorithm == "recompute":
         return joined, joined

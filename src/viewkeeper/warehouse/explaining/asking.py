@@ -73,8 +73,8 @@ def _cost(
 ) -> RelationCost:
     parts = how.parts
     joined = len((parts.assembly if parts else how.view).operands)
-    number, of_deletion = questions(how.algorithm, len(sweep.steps), sweep.inside, joined)
-    asks = tuple(step.source for step in sweep.steps)
+    number, of_deletion = questions(how.algorithm, len(sweep.messages), sweep.messages_inside, joined)
+    asks = tuple(step.source for step in sweep.messages)
     if how.algorithm in ("eca", "eca-key"):
         asks = asks[:1]
     if how.algorithm == "recompute":
@@ -146,8 +146,14 @@ def _how(join: AskingJoin, sweeps: Sequence[Sweep]) -> tuple[str, ...]:
 
 
 def _way(sweep: Sweep) -> str:
-    told = [f"{step.source} is asked for the rows of {step.relation}{_joining(step)}" for step in sweep.steps]
-    return ", then ".join(told)
+    told = ""
+    for step in sweep.steps:
+        rows = f"the rows of {step.relation}{_joining(step)}"
+        if step.together:
+            told += f", together with {rows}"
+        else:
+            told += f"{', then ' if told else ''}{step.source} is asked for {rows}"
+    return told
 
 
 def _joining(step: Step) -> str:

@@ -1,11 +1,13 @@
 """A select-project-join view, explained: the order in which each change is joined on its way to the view."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.mediator.choice import choose
 from viewkeeper.mediator.maintained import Maintenance
+from viewkeeper.sources.local_queries import together
 from viewkeeper.sql.summary_view import readable
 from viewkeeper.sql.view import Operand, View
 from viewkeeper.warehouse.known_sources import KnownSources
@@ -34,7 +36,8 @@ def sweeps(how: Maintenance) -> tuple[Sweep, ...]:
         local = local_views[whole.alias]
         inside, outside = JoinPlan(local), _steps(over, whole, local_views)
         for start in local.operands:
-            within = _steps(inside, start)
+            apart = together(inside, start.index)
+            within = [replace(step, together=so) for step, so in zip(_steps(inside, start), apart, strict=True)]
             found.append(Sweep(_called(start, local), (*within, *outside), len(within)))
     return tuple(found)
 

@@ -22,6 +22,8 @@ class Step:
     """the columns by which it is looked up; none if all of it is read"""
     at_most_one: bool = False
     """whether these have its key, so that a row meets at most one of it"""
+    together: bool = False
+    """whether its rows come with the answer to an earlier step: no message of its own is sent for it"""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,16 @@ class Sweep:
     steps: tuple[Step, ...]
     inside: int = 0
     """how many of the steps, the first ones, are at its own source, and joined there"""
+
+    @property
+    def messages(self) -> tuple[Step, ...]:
+        """The steps for which a message is sent."""
+        return tuple(step for step in self.steps if not step.together)
+
+    @property
+    def messages_inside(self) -> int:
+        """How many of these messages go to its own source, for what is joined there."""
+        return sum(not step.together for step in self.steps[: self.inside])
 
 
 @dataclass(frozen=True)
