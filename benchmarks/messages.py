@@ -60,11 +60,14 @@ def batched(relations: int, batch: int) -> float:
 def wrapped(relations: int, per_source: int) -> dict[str, int]:
     """Queries for one insertion into each relation, with and without the multi-relation wrapper."""
     setting = chain(relations, [(j, 1) for j in range(1, relations + 1)], per_source=per_source)
+    run = run_chain("sweep", setting, Calm(), multi_relation=True)
     return {
         "relations": relations,
         "sources": len(setting.script),
         "without": run_chain("sweep", setting, Calm()).messages.queries,
-        "with": run_chain("sweep", setting, Calm(), multi_relation=True).messages.queries,
+        "maintenance": run.messages.queries,
+        "local": run.local_queries,
+        "with": run.messages.queries + run.local_queries,
     }
 
 
@@ -85,7 +88,7 @@ def measure() -> dict[str, object]:
         "batched_sweep_queries_per_update": {
             f"n={n}": {f"batch={batch}": batched(n, batch) for batch in BATCHES} for n in (2, 3, 4)
         },
-        "wrapper": [wrapped(4, 2), wrapped(6, 2), wrapped(6, 3)],
+        "wrapper": [wrapped(4, 2), wrapped(6, 2), wrapped(6, 3), wrapped(4, 4)],
     }
 
 

@@ -92,14 +92,15 @@ def test_batched_sweep_takes_at_most_n_times_n_minus_1_per_batch(n):
 
 
 @pytest.mark.parametrize("algorithm", ["sweep", "t-strobe", "batched-sweep"])
-def test_the_wrapper_takes_one_message_per_source(algorithm):
-    """Six relations at three sources: an insertion costs two queries, not five."""
-    updates = [(j, 1) for j in range(1, 7)]
-    setting = chain(6, updates, per_source=2)
-    assert queries(algorithm, setting, Calm()) == 6 * 5
+@pytest.mark.parametrize(("relations", "sources"), [(4, 2), (6, 3), (6, 2), (4, 1)])
+def test_the_wrapper_takes_one_message_per_source(algorithm, relations, sources):
+    """An insertion costs a query to every source, its own included, not one for every other relation."""
+    updates = [(j, 1) for j in range(1, relations + 1)]
+    setting = chain(relations, updates, per_source=relations // sources)
+    assert queries(algorithm, setting, Calm()) == relations * (relations - 1)
     wrapped = run_chain(algorithm, setting, Calm(), multi_relation=True)
-    assert wrapped.messages.queries == 6 * 2
-    assert wrapped.local_queries == 6, "one inside the source, for the other relation there"
+    assert wrapped.messages.queries == relations * (sources - 1)
+    assert wrapped.local_queries == relations, "one to its own source, however many relations that has"
 
 
 @pytest.mark.parametrize("n", [3, 4, 5])

@@ -14,7 +14,7 @@ no deadlock, whose victim could be somebody else.
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from psycopg import errors as pg_errors
@@ -89,8 +89,10 @@ class Readings:
                     )
             position, corrections = exact
             opened = [_Rows(self._connections, connection, number, fetch) for number, fetch in enumerate(fetches)]
-            for rows in opened:
-                rows.open(statement(rows.fetch, self._tables))
+            # All in one round trip.
+            with connection.pipeline() if len(opened) > 1 else nullcontext():
+                for rows in opened:
+                    rows.open(statement(rows.fetch, self._tables))
             yield Reading(position_of(position), tuple(rows.batches() for rows in opened), corrections)
             for rows in opened:
                 rows.closed = True
