@@ -155,8 +155,9 @@ def describe_query(query: Query) -> str:
     match query:
         case LocalizedQuery(query=maintenance):
             return describe_query(maintenance)
-        case LocalSweep(query=hop_query, links=links):
-            return " ⋈ ".join([describe_query(hop_query), *(_short(link.hop.operand) for link in links)])
+        case LocalSweep(query=first, links=links):
+            operands = (first.hop.operand, *(link.hop.operand for link in links))
+            return " ⋈ ".join([describe_rows(_untagged(first.delta)), *map(_short, operands)])
         case HopQuery(hop=hop, delta=delta):
             return f"{describe_rows(delta)} ⋈ {_short(hop.operand)}"
         case TermsQuery(plan=plan, terms=terms):
@@ -177,14 +178,17 @@ def _short(operand: Operand) -> str:
 def describe_rows(rows: Any) -> str:
     """`{[1, 2], 2·[3, 4], -[5, 6]}`: counts other than 1 in front."""
     if isinstance(rows, Reached):
-        rows = rows.rows
+        rows = _untagged(rows.rows)
     shown = []
-    # The ranks of updates that ride along are no part of the rows.
-    rows = rows.keep(tuple(column for column in rows.columns if not column.startswith(TAG)))
     for row, weight in sorted(rows.weights(), key=lambda entry: repr(entry[0])):
         count = {1: "", -1: "-"}.get(weight, f"{weight}·")
         shown.append(f"{count}{describe_row(row)}")
     return "{" + ", ".join(shown) + "}"
+
+
+def _untagged(rows: Any) -> Any:
+    """Without the ranks of updates by which the wrapper tells apart what it sweeps together."""
+    return rows.keep(tuple(column for column in rows.columns if not column.startswith(TAG)))
 
 
 def describe_row(row: tuple[Any, ...]) -> str:
