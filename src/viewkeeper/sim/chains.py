@@ -15,7 +15,6 @@ from viewkeeper.sim.scenario import Scenario
 from viewkeeper.sim.setting import Setting
 from viewkeeper.sim.trace import Observer
 from viewkeeper.sim.world import Event, Happening
-from viewkeeper.sources.multi_relation import BATCH
 from viewkeeper.sql.relation import Relation
 
 COLUMNS = ("k", "a", "b")
@@ -65,7 +64,6 @@ def run_chain(
         sources=len(setting.script),
         transactions=Transactions.SINGLE,
         multi_relation=multi_relation,
-        wrapper_batch=1 if multi_relation else BATCH,
         options=options,
     )
     return Simulation(scenario, setting, Observer()).run(choose)
