@@ -39,8 +39,8 @@ CONTENTS = {
     "SWEEP 1997": "1 2 3 4 5.1 5.2 5.3 6.1 6.2 7 | figure 1-6 | table 1",
     "The multi-relation wrapper 1999": "1.1 1.2 2 2.1 2.2 3.1 3.2 3.3 4.1 4.2 4.3 4.4 5 6 | figure 1-9 | table 1 2 | "
     "example 1-6 | theorem 1-4 | assumption 1 2 3",
-    "Summary-deltas 1997": "1 2 2.1 2.2 2.3 2.4 3.1 3.2 3.3 3.4 4.1.1 4.1.2 4.1.3 4.1.4 4.2 4.3 5.1 5.2 5.3 5.4 5.5 6 7 "
-    "| figure 1-10 | table 1-3 | definition 3.1 | theorem 5.1 | example 3.1 4.1 4.2 4.3 5.1 5.2 5.3 5.4 5.5 "
+    "Summary-deltas 1997": "1 2 2.1 2.2 2.3 2.4 3.1 3.2 3.3 3.4 4.1.1 4.1.2 4.1.3 4.1.4 4.2 4.3 5.1 5.2 5.3 5.4 5.5 6 "
+    "7 | figure 1-10 | table 1-3 | definition 3.1 | theorem 5.1 | example 3.1 4.1 4.2 4.3 5.1 5.2 5.3 5.4 5.5 "
     "| appendix A B",
     "Self-maintained views 1996": "1 2 3 3.1 3.2 4 4.1 4.2 4.3 5 5.1 5.2 5.3 6 | figure 1-7 | table 1 2 | equation 1-6",
 }
