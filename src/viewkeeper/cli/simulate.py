@@ -38,6 +38,7 @@ EXIT_BELOW_PROMISE = 1
 @click.option("--views", default=1, show_default=True, help="Views of one group, each over some relations; mediator.")
 @click.option("--merge", is_flag=True, help="Captures deliver several commits as one transaction; mediator.")
 @click.option("--restarts", default=0, show_default=True, help="How often the warehouse restarts; mediator.")
+@click.option("--repeats", is_flag=True, help="Ids of global transactions come again, sources twice; mediator.")
 @click.option(
     "--without-quiet",
     type=int,

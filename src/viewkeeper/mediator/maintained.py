@@ -13,6 +13,7 @@ came from the sources, each message in the place that it took when it came: all 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from viewkeeper.algorithms.driver import Driver, Ticket
@@ -45,7 +46,7 @@ class Maintenance:
         """The algorithm whose hidden columns the stored view has."""
         return self.stored_for or self.algorithm
 
-    @property
+    @cached_property
     def parts(self) -> Decomposition | None:
         """The view over local views, if a source has several of its relations that are joined there."""
         chosen = algorithm(self.layout)

@@ -83,7 +83,7 @@ class LiveSimulation:
                 ViewRun(
                     view.name,
                     self._history(view, commits, self._sources),
-                    alone=self._history(view, commits, view.sources),
+                    alone=self._history(view, commits, view.sources) if len(self._views) > 1 else None,
                     captured=partial(self._history, view, captures, self._sources) if self._merge else None,
                 )
                 for view in self._views

@@ -23,7 +23,7 @@ class ViewRun:
     history: History
     """over all sources of its group, commit by commit"""
     alone: History | None = None
-    """over the sources of the view"""
+    """over the sources of the view, if its group has others"""
     captured: Callable[[], History] | None = None
     """as the captures delivered it, if they merged commits; made of the committed states, so it needs strong ones"""
 

@@ -112,14 +112,17 @@ def random_script(
     updates: int,
     transactions: Transactions,
     crossing: bool,
+    repeats: bool = False,
 ) -> dict[str, deque[Part]]:
-    """`updates` transactions over the sources; with `crossing`, parts of global ones may be done late at a source."""
+    """`updates` transactions over the sources; with `crossing`, parts of global ones may be done late at a source; with
+    `repeats`, ids of global ones are used again, and a source may have two parts of one."""
     sources = list(dict.fromkeys(relation.source for relation in relations.values()))
     contents = {
         source: _Contents(random, [r for r in relations.values() if r.source == source], rows) for source in sources
     }
     script: dict[str, deque[Part]] = {source: deque() for source in sources}
     late: dict[str, list[tuple[str, tuple[str, ...]]]] = {source: [] for source in sources}
+    used: list[tuple[str, tuple[str, ...]]] = []
 
     def part(source: str, global_id: str | None = None, participants: tuple[str, ...] = ()) -> None:
         count = 1 if transactions is Transactions.SINGLE else random.choice((0, 1, 1, 1, 2, 2, 2, 3, 3, 4))
@@ -128,12 +131,18 @@ def random_script(
     for number in range(1, updates + 1):
         source = random.choice(sources)
         if transactions is Transactions.GLOBAL and len(sources) > 1 and random.random() < 0.5:
-            participants = tuple(sorted(random.sample(sources, random.randint(2, min(3, len(sources))))))
-            for participant in participants:
+            participants = random.sample(sources, random.randint(2, min(3, len(sources))))
+            if repeats and random.random() < 0.15:
+                participants.append(participants[0])
+            name = (f"T{number}", tuple(sorted(participants)))
+            if repeats and used and random.random() < 0.15:
+                name = random.choice(used)
+            used.append(name)
+            for participant in name[1]:
                 if crossing and random.random() < 0.3:
-                    late[participant].append((f"T{number}", participants))
+                    late[participant].append(name)
                 else:
-                    part(participant, f"T{number}", participants)
+                    part(participant, *name)
         else:
             part(source)
             while late[source]:

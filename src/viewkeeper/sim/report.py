@@ -28,6 +28,8 @@ class ViewJudgement:
     blind: Judgement
     captured: Judgement | None = None
     """the same transaction by transaction, as captures delivered them, if these merged commits and it is strong"""
+    in_group: bool = False
+    """whether its states are those of a group, or of captures that merge"""
 
     @property
     def level(self) -> Level:
@@ -37,8 +39,12 @@ class ViewJudgement:
 
     @property
     def reached(self) -> Level:
-        """What both ways of judging agree on; where the blind search gave up, the vectors alone decide."""
-        if self.blind.undecided or (self.captured and self.blind.level is Level.STRONG):
+        """What both ways of judging agree on; where the blind search gave up, the vectors alone decide.
+
+        Blindly a view of a group is judged over its own sources, commit by commit. It need not be complete there: what
+        was captured as one, or crosses at a source that only other views read, is one state of the group.
+        """
+        if self.blind.undecided or (self.in_group and self.blind.level is Level.STRONG):
             return self.level
         return min(self.level, self.blind.level)
 
@@ -195,4 +201,5 @@ def _judge(view: ViewRun, promised: Level) -> ViewJudgement:
         claimed,
         check(view.alone or view.history, blind=True, budget=BLIND_BUDGET),
         check(view.captured()) if view.captured and strong else None,
+        in_group=view.alone is not None or view.captured is not None,
     )

@@ -10,7 +10,8 @@ from viewkeeper.errors import UsageError
 from viewkeeper.sources.multi_relation import BATCH
 
 FLAGS = (
-    "multi_relation", "keyless", "self_join", "out_of_order", "whole_transactions", "crossing", "mediator", "merge",
+    "multi_relation", "keyless", "self_join", "out_of_order", "whole_transactions", "crossing", "repeats", "mediator",
+    "merge",
 )  # fmt: skip
 _RANGES = (
     ("relations", 1, 12), ("updates", 0, 100_000), ("seed", 0, 2**63), ("wrapper_batch", 1, BATCH), ("views", 1, 12),
@@ -41,6 +42,8 @@ class Scenario:
     """one site reports each global transaction in full"""
     crossing: bool = False
     """the parts of global transactions commit one by one, and their orders may cross"""
+    repeats: bool = False
+    """ids of global transactions are used again, and a source may have two parts of one"""
     wrapper_batch: int = BATCH
     """updates that the multi-relation wrapper sweeps together, at most; the paper has one"""
     mediator: bool = False
@@ -71,7 +74,7 @@ class Scenario:
                 f"choose from 1 to {self.relations}",
             )
         if self.transactions is not Transactions.GLOBAL:
-            for flag in ("whole_transactions", "crossing"):
+            for flag in ("whole_transactions", "crossing", "repeats"):
                 if getattr(self, flag):
                     raise UsageError(f"{_flag(flag)} is about global transactions", "add --transactions global")
         if self.whole_transactions and (self.multi_relation or self.out_of_order or self.crossing):
@@ -104,6 +107,7 @@ class Scenario:
             "mediator": self.mediator,
             "views": self.views > 1,
             "merge": self.merge,
+            "repeats": self.repeats,
             "restarts": self.restarts > 0,
             "without_quiet": self.without_quiet is not None,
         }
@@ -141,7 +145,7 @@ class Scenario:
         if not chosen.one_source:
             features["sources"] = dice.randint(min(2, features["relations"]), features["relations"])
         if transactions is Transactions.GLOBAL:
-            features["crossing"] = dice.random() < 0.4
+            features |= {"crossing": dice.random() < 0.4, "repeats": dice.random() < 0.4}
         if dice.random() < 0.25:
             features["without_quiet"] = dice.randint(1, 4)
         return cls._with_options(name, transactions, seed, features)

@@ -41,6 +41,7 @@ def random_setting(scenario: Scenario) -> Setting:
         updates=scenario.updates,
         transactions=scenario.transactions,
         crossing=scenario.crossing,
+        repeats=scenario.repeats,
     )
     return Setting(relations, rows, sql, script, tuple(more))
 
