@@ -1,6 +1,6 @@
 """`viewkeeper catch-up`: everything that the sources have committed up to now.
 
-Exit code 0: done; 1: done, and a view is halted.
+Exit code 0: done; 1: done, and a view is halted or waits for a missing part of a global transaction.
 """
 
 import json
@@ -30,7 +30,8 @@ EXIT_HALTED = 1
 def catch_up(context: click.Context, path: str, history: str | None, as_json: bool) -> None:
     """Bring every view up to what its sources have committed now, and end.
 
-    Exit code 1 means that a view is halted; 'viewkeeper status' says why. With several views the name of the history
+    Exit code 1 means that a view is halted, or waits for a part of a global transaction that has not come; both are
+    named, and so they are by 'viewkeeper status'. With several views the name of the history
     holds {view}, and each gets a file. A history is kept in memory until the end.
 
     \b
@@ -40,6 +41,7 @@ def catch_up(context: click.Context, path: str, history: str | None, as_json: bo
     """
     from viewkeeper.cli.report_words import summary, way_out
     from viewkeeper.cli.tables import vector
+    from viewkeeper.cli.wait_words import wait_lines
     from viewkeeper.cli.watching import report_as_json, watching
 
     last: Report | None = None
@@ -54,7 +56,8 @@ def catch_up(context: click.Context, path: str, history: str | None, as_json: bo
                 show(report)
 
             reached = warehouse.catch_up(history=history, watch=watch)
-        halted = warehouse.status().halted
+        status = warehouse.status()
+    halted = status.halted
     assert last is not None
     if as_json:
         click.echo(json.dumps({"positions": dict(reached), **report_as_json(last, {}), "halted": halted}))
@@ -62,4 +65,6 @@ def catch_up(context: click.Context, path: str, history: str | None, as_json: bo
         click.echo(f"caught up: {summary(last)}; at {vector(dict(reached))}")
         for view, reason in halted.items():
             click.echo(f"halted: {view}: {reason}\n{way_out(view)}")
-    context.exit(EXIT_HALTED if halted else 0)
+        for line in wait_lines(status):
+            click.echo(line)
+    context.exit(EXIT_HALTED if halted or status.waits else 0)

@@ -4,7 +4,7 @@ Exit code 0: judged; 1: the level asked for by --at-least is not reached; 2: the
 """
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -53,7 +53,7 @@ def check(context: click.Context, history: str, blind: bool, as_json: bool, at_l
     judgement = judge.check(run, blind=blind, budget=budget)
     if as_json:
         size = {"states": len(run.states), "transactions": len(run.deliveries)}
-        click.echo(json.dumps(judgement.to_json() | size))
+        click.echo(json.dumps(judgement.to_json() | size | {"given_up": _given_up(run)}))
     else:
         click.echo("\n".join(_report(run, judgement)))
     if at_least is not None and judgement.level < Level[at_least.upper()]:
@@ -81,7 +81,16 @@ def _report(run: "History", judgement: "Judgement") -> list[str]:
             lines.append(f"  note: parts of {ids} were captured together; they count as one transaction")
         else:
             lines.append(f"  note: the parts of {ids} cross; they count as one transaction")
+    for one in _given_up(run):
+        missing = ", ".join(one.get("missing", []))
+        lines.append(f"  note: global transaction {one.get('id')} was given up without its part from {missing}")
     return lines
+
+
+def _given_up(run: "History") -> list[Any]:
+    """The global transactions that the run did not wait for to the end, as it says itself."""
+    told = run.meta.get("given_up", [])
+    return [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
 
 
 def _count(things: tuple[object, ...], noun: str) -> str:

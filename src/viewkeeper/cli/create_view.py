@@ -28,12 +28,14 @@ def create_view(sql: str | None, path: str, file: str | None, replace: bool, as_
 
     Give it as one argument, as - for standard input, or with --file. Tables are named source.table; a bare name is
     another view. The view is loaded while its sources are written to, and reflects them exactly at one position each.
-    Properties are 'consistency', 'algorithm', 'group', 'retention' and 'nested_updates': docs/live-views.md. With
-    'storage' a join is refreshed by what is stored for it, and no source is asked: docs/self-maintained-views.md.
+    Properties are 'consistency', 'algorithm', 'group', 'retention', 'global_timeout' and 'nested_updates':
+    docs/live-views.md. With 'storage' a join is refreshed by what is stored for it, and no source is asked:
+    docs/self-maintained-views.md.
 
     With GROUP BY, DISTINCT or an aggregate it is a summary table, over one fact and dimensions along their keys. Its
-    properties are 'consistency', 'refresh', 'group', 'retention', 'minmax' and 'core': docs/summary-tables.md. CUBE,
-    ROLLUP and GROUPING SETS make a family: a table for each set of groups, all read by the name of the view.
+    properties are 'consistency', 'refresh', 'group', 'retention', 'global_timeout', 'minmax' and 'core':
+    docs/summary-tables.md. CUBE, ROLLUP and GROUPING SETS make a family: a table for each set of groups, all read by
+    the name of the view.
 
     With --replace, or CREATE OR REPLACE, a view that is there is changed: in place where its rows stay the same, else
     made anew beside the old one, with the views that read it, and put in its place by one commit: docs/live-views.md.

@@ -25,7 +25,7 @@ SECTIONS = {
     "Start": ("init", "plan", "apply", "demo"),
     "Sources": ("add-source", "sources", "doctor", "remove-source"),
     "Views": ("create-view", "cube", "drop-view", "reload", "explain", "lattice"),
-    "Keep fresh": ("run", "catch-up", "propagate", "refresh", "status", "audit", "bench"),
+    "Keep fresh": ("run", "catch-up", "give-up", "propagate", "refresh", "status", "audit", "bench"),
     "Read": ("query", "states", "changes", "publish"),
     "Storage": ("compact", "vacuum"),
     "Study": ("algorithms", "simulate", "check"),
@@ -35,8 +35,9 @@ VERBS = tuple(verb for verbs in SECTIONS.values() for verb in verbs)
 EPILOG = """\b
 Exit codes:
   0    all is well
-  1    it ran and found something wrong: a view is wrong or halted, a level
-       is not reached, a source has findings
+  1    it ran and found something wrong: a view is wrong or halted, a part
+       of a global transaction is missing, a level is not reached, a source
+       has findings
   2    bad input, or a source or the warehouse cannot be used; the error says
        what to do
   70   a mistake in viewkeeper itself

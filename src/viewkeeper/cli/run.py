@@ -1,6 +1,7 @@
 """`viewkeeper run`: views are maintained until it is stopped.
 
-Exit code 0: stopped, by Ctrl-C, SIGTERM or its time; 1: the same, and a view is halted or a group has failed.
+Exit code 0: stopped, by Ctrl-C, SIGTERM or its time; 1: the same, and a view is halted, waits for a missing part of a
+global transaction, or a group has failed.
 """
 
 import json
@@ -43,7 +44,8 @@ def run(context: click.Context, path: str, seconds: float | None, history: str |
     as long as it takes, and holds up only the groups over it.
 
     Stopped in whatever way, even by a crash, the views are at a committed state, and the next run goes on from there.
-    Exit code 1 means that a view is halted or a group has failed.
+    Exit code 1 means that a view is halted, that a group has failed, or that a part of a global transaction has not
+    come for longer than a second; each is named.
 
     \b
     Examples:
@@ -51,7 +53,8 @@ def run(context: click.Context, path: str, seconds: float | None, history: str |
       viewkeeper run -w lake --seconds 60 --history run.json
     """
     from viewkeeper.cli.report_words import summary, way_out
-    from viewkeeper.cli.watching import report_as_json, watching
+    from viewkeeper.cli.wait_words import wait_lines
+    from viewkeeper.cli.watching import LASTING, report_as_json, watching
 
     with open_to_maintain(path, quiet=True) as warehouse:
         refuse_nothing_to_maintain(warehouse)
@@ -64,7 +67,8 @@ def run(context: click.Context, path: str, seconds: float | None, history: str |
 
             report = warehouse.run(seconds, history=history, watch=watch)
         took = monotonic() - begin
-        halted = warehouse.status().halted
+        status = warehouse.status()
+    halted = status.halted
     failed = [group.failure for group in report.groups if group.failure is not None]
     if as_json:
         told = {"seconds": round(took, 1), **report_as_json(report, {}), "halted": halted}
@@ -76,7 +80,11 @@ def run(context: click.Context, path: str, seconds: float | None, history: str |
             click.echo(f"{'group' if len(names) == 1 else 'groups'} {', '.join(names)} stopped: {failure}")
         for view, reason in halted.items():
             click.echo(f"halted: {view}: {reason}\n{way_out(view)}")
-    context.exit(EXIT_HALTED if halted or failed else 0)
+        for line in wait_lines(status):
+            click.echo(line)
+    # A younger one is on its way: it was stopped between two parts.
+    waits = [one for one in status.waits if one.wait.seconds() >= LASTING]
+    context.exit(EXIT_HALTED if halted or failed or waits else 0)
 
 
 @contextmanager

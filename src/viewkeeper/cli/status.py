@@ -26,7 +26,8 @@ def status(path: str, as_json: bool) -> None:
     "pending" counts the signed rows that were appended since the last compaction, and their files. A family is the
     tables of a CUBE, ROLLUP or GROUPING SETS, which are read by one name. Hidden tables are kept for the sake of the
     views; --json has each of them, and everything as it is stored: here positions are shown without leading zeros. No
-    source is contacted: while 'viewkeeper run' is at work, what it said last is shown, with its age.
+    source is contacted: while 'viewkeeper run' is at work, what it said last is shown, with its age. A missing part of
+    a global transaction that views wait for is named, and so is one that was given up.
 
     \b
     Example:
@@ -42,6 +43,7 @@ def status(path: str, as_json: bool) -> None:
 
 def _show(found: "Status") -> None:
     from viewkeeper.cli.tables import counted, moment, show_table, size
+    from viewkeeper.cli.wait_words import wait_lines
 
     click.echo(f"warehouse  {found.path}")
     click.echo(f"commit     {found.commit}, made {moment(found.time)}; {found.commits} retained")
@@ -64,6 +66,8 @@ def _show(found: "Status") -> None:
             for one in found.sources
         ]
         show_table(("source", "kind", "installed", "relations", "url"), rows)
+    for line in wait_lines(found):
+        click.echo(f"\n{line}" if not line.startswith(" ") else line)
     if found.running is not None:
         _show_report(found.running.report)
 

@@ -18,14 +18,18 @@ import click
 from viewkeeper.cli.report_words import one_line, stopped, summary, way_out
 from viewkeeper.cli.tables import size, vector
 from viewkeeper.cli.view_lines import VIEW_HEADINGS, VIEW_RIGHT, view_rows
+from viewkeeper.cli.wait_words import waits_for
 from viewkeeper.clock import monotonic, now
 
 if TYPE_CHECKING:
     from viewkeeper.mediator.report import GroupReport, Report, SourceReport
+    from viewkeeper.mediator.waits import Wait
 
 Show = Callable[["Report"], None]
 
 DRAWN_EVERY, JSON_EVERY, LINE_EVERY = 0.25, 1.0, 10.0
+LASTING = 1.0
+"""Seconds after which a part of a global transaction counts as missing."""
 RATE_OVER = 5.0
 """Seconds over which the rate of transactions is taken."""
 
@@ -128,12 +132,18 @@ def _picture(report: "Report", rates: Mapping[str, float]) -> Any:
     for group in report.groups:
         if group.failure is not None:
             parts += [Text(), Text(f"{', '.join(group.views) or group.name}: {stopped(group, report)}", style="bold")]
+        parts += [Text(f"{', '.join(group.views)}: {waits_for(wait)}", style="bold") for wait in lasting_waits(group)]
     for view, reason in report.halted.items():
         parts += [Text(), Text(f"halted: {view}: {reason}", style="bold"), Text(way_out(view))]
     return Group(*parts)
 
 
 # --- the words ---
+
+
+def lasting_waits(group: "GroupReport") -> list["Wait"]:
+    """What a group waits for: not what is only on its way."""
+    return [wait for wait in group.waits if wait.seconds() >= LASTING]
 
 
 def source_cells(source: "SourceReport") -> tuple[str, ...]:
@@ -184,6 +194,7 @@ class _Lines:
         self._quietly = quietly
         self._positions = positions
         self._said: dict[str, str | None] = {}
+        self._waited: dict[tuple[str, str], None] = {}
         self._figures = _every(LINE_EVERY, self._say_figures, at_once=not quietly)
 
     def see(self, report: "Report") -> None:
@@ -193,9 +204,20 @@ class _Lines:
         for group in report.groups:
             failed = group.failure is not None and group.failure != fatal
             self._say_once(f"group {group.name}", stopped(group, report) if failed else None, "goes on")
+        self._say_waits(report)
         for view, reason in report.halted.items():
             self._say_once(f"view {view}", f"halted: {reason}; {way_out(view).strip()}", "goes on")
         self._figures(report)
+
+    def _say_waits(self, report: "Report") -> None:
+        """Each when it has lasted for a while, and when it is over."""
+        lasting = {(group.name, wait.id): wait for group in report.groups for wait in lasting_waits(group)}
+        for (group, id), wait in lasting.items():
+            self._waited[group, id] = None
+            self._say_once(f"group {group}, {id}", waits_for(wait), "")
+        for group, id in [key for key in self._waited if key not in lasting]:
+            del self._waited[group, id]
+            self._say_once(f"group {group}, {id}", None, "no longer waited for")
 
     def _fatal(self, report: "Report") -> str | None:
         """The failure that ends the verb with an error, which says it: none of `run` while another group goes on."""

@@ -185,6 +185,9 @@ class Feed(Stream):
             self.transactions,
         )
 
+    def end(self) -> Position:
+        return self.source.end()
+
     # --- readings ---
 
     def ask(self, fetches: Sequence[Fetch], reply: Callable[["Read | ViewkeeperError"], None]) -> None:

@@ -11,7 +11,7 @@ view can begin anew at any time.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -27,6 +27,7 @@ from viewkeeper.mediator.maintained import MaintainedView, Maintenance
 from viewkeeper.mediator.report import GroupReport
 from viewkeeper.mediator.stream import Event, Stream
 from viewkeeper.mediator.unknown_rows import Unknown
+from viewkeeper.mediator.waits import ASKED, TIMEOUT, GivenUp, Incomplete, Wait, WaitStore, given_up
 from viewkeeper.mediator.without_quiet import MOST_BEHIND_ANSWERS, without_quiet
 from viewkeeper.messages import Position, Query, Transaction, Vector, ViewDelta
 from viewkeeper.sources.base import Disruption
@@ -37,6 +38,8 @@ MOST_IN_PROGRESS = 20_000
 """Transactions of a source that are taken and not yet part of a state; more are taken only if an answer shows them."""
 OWN = "_vk_"
 """how the names of views begin that are viewkeeper's own, and shown to nobody"""
+ASKED_EVERY = NOTED_AFTER = 1.0
+"""Seconds between two looks at whether a wait is to be given up, and after which one is noted for others to see."""
 ADVANCE_EVERY = 60.0
 """Seconds between two times that a group notes how far its sources have gone without concerning it."""
 
@@ -88,6 +91,8 @@ class GroupPlan:
     """views that are maintained from the changes of others by what is stored for them"""
     one_state: bool = False
     """whether all that there is to commit becomes one state"""
+    give_up_after: float | None = None
+    """seconds after which a missing part of a global transaction is not waited for any more; None: never"""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -98,6 +103,11 @@ class GroupPlan:
 def because_it_reads(halted: str, reason: str) -> str:
     """Why a view is halted that reads one that is; what only viewkeeper knows of is not mentioned."""
     return reason if halted.startswith(OWN) else f"it reads {halted}, which is halted: {reason}"
+
+
+def _is_among(wait: Wait, others: Collection[Wait]) -> bool:
+    """Whether it is one of these; more of its parts may have come since they were seen."""
+    return any(one.id == wait.id and set(one.arrived) & set(wait.arrived) for one in others)
 
 
 @dataclass(frozen=True)
@@ -122,6 +132,7 @@ class Group:
         make_zset: MakeZSet,
         store: Store,
         recorder: Recorder | None = None,
+        wait_store: WaitStore | None = None,
     ) -> None:
         self.name = plan.name
         self.vector: dict[str, Position] = dict(plan.vector)
@@ -157,6 +168,17 @@ class Group:
         self._runs: dict[str, object] = {}
         self.views = {how.view.name: self._maintained(how) for how in plan.views}
         self._one_state = plan.one_state
+        self._give_up_after = plan.give_up_after
+        self._wait_store = wait_store
+        self.waits: tuple[Wait, ...] = ()
+        """what it waited for when nothing was under way the last time"""
+        self._noted: tuple[Wait, ...] = tuple(wait_store.waits(self.name)) if wait_store else ()
+        self._incomplete = Incomplete(self._noted, wait_store.given_up(self.name) if wait_store else ())
+        self._to_give_up: Collection[Wait] = ()
+        self._asked_at = float("-inf")
+        self._ends: dict[Wait, dict[str, Position]] = {}
+        """where sources were when a wait was to be given up: if their parts are before that, they are on their way"""
+        self._unsure = False
         self._followers: dict[str, Follower] = {one.name: one for one in plan.followers}
         for view in plan.derived:
             self._followers[view.name] = DerivedView(view, make_zset=make_zset, read=self._committed)
@@ -186,9 +208,12 @@ class Group:
                 progressed = self.step()
                 self._advance_now_and_then()
                 if not progressed:
-                    self._bell.wait(ADVANCE_EVERY)
+                    if any(wait.seconds() >= NOTED_AFTER for wait in self.waits) or not self.waits:
+                        self._note_waits()
+                    self._bell.wait(ASKED_EVERY if self.waits else ADVANCE_EVERY)
                     self._bell.clear()
             self._advance()
+            self._note_waits()
         except ViewkeeperError as error:
             self.failure = error
         except Exception as error:
@@ -217,12 +242,14 @@ class Group:
             progressed |= channel.send()
         progressed |= self._commit()
         progressed |= self._do_without_quiet()
+        idle = not self._instant and all(channel.quiet for channel in self.channels.values())
+        gave_up = idle and self._look_at_waits()
         self._progress = _Progress(
             {source: channel.subscription.position for source, channel in self.channels.items()},
             {source: places[0] for source, places in self._in_progress_of.items() if places},
-            idle=not self._instant and all(channel.quiet for channel in self.channels.values()),
+            idle=idle and not gave_up and not self._unsure,
         )
-        return progressed
+        return progressed or gave_up
 
     def caught_up(self, ends: Vector, *, settled: bool = False) -> bool:
         """Whether everything up to these positions is part of a committed state, or waits for the rest of a global
@@ -278,6 +305,8 @@ class Group:
                 for source, channel in tuple(self.channels.items())
             },
             self._refresh_seconds,
+            self.waits,
+            tuple(self._incomplete.given),
         )
 
     def close(self) -> None:
@@ -294,7 +323,14 @@ class Group:
         self._known.delivered(event)
         if not self._concerns(event):
             return
-        self._in_progress[event.source, event.position] = event
+        taken = event
+        if event.parts:
+            for late in self._incomplete.delivered(event):
+                # Before it can be part of a state: after a restart the same part must be known for the late one.
+                if self._wait_store is not None:
+                    self._wait_store.note_given_up(self.name, late)
+            taken = self._incomplete.taken(event)
+        self._in_progress[event.source, event.position] = taken
         self._since[event.source, event.position] = monotonic()
         self._in_progress_of[event.source].append(event.position)
         traffic = self.channels[event.source].traffic
@@ -303,7 +339,7 @@ class Group:
         if self._recorder is not None:
             self._recorder.delivered(self.name, event)
         for view in tuple(self.views.values()):
-            self._guarded(view.name, partial(view.deliver, event))
+            self._guarded(view.name, partial(view.deliver, taken))
 
     def _concerns(self, transaction: Transaction) -> bool:
         """Whether it changes a relation of the group. A part of a global transaction is waited for in any case."""
@@ -370,6 +406,59 @@ class Group:
         for view in self.views.values():
             view.new_state()
         return any(successors.values())
+
+    # --- waiting for parts of global transactions ---
+
+    def _look_at_waits(self) -> bool:
+        """Nothing is under way: find out what is waited for, and give up what is to be; whether anything was."""
+        self.waits = self._incomplete.waits(self.channels)
+        for whole in self._incomplete.settled(self._in_progress):
+            if self._wait_store is not None:
+                self._wait_store.forget_given_up(self.name, whole)
+        self._ask_what_to_give_up()
+        patience = self._give_up_after
+        due = [
+            (wait, ASKED if _is_among(wait, self._to_give_up) else TIMEOUT)
+            for wait in self.waits
+            if _is_among(wait, self._to_give_up) or (patience is not None and wait.seconds() >= patience)
+        ]
+        given = [given_up(wait, why) for wait, why in due if self._has_not_come(wait)]
+        self._unsure = len(given) < len(due)
+        for one in given:
+            self._give_up(one)
+        if given:
+            self.waits = ()
+            for view in tuple(self.views.values()):
+                self._begin_anew(view.how)
+        return bool(given)
+
+    def _ask_what_to_give_up(self) -> None:
+        if self.waits and self._wait_store is not None and monotonic() - self._asked_at >= ASKED_EVERY:
+            self._asked_at = monotonic()
+            self._to_give_up = self._wait_store.asked(self.name)
+
+    def _has_not_come(self, wait: Wait) -> bool:
+        """Whether the missing parts are not on their way: all that their sources had committed when this was asked
+        first is here."""
+        try:
+            if wait not in self._ends:
+                self._ends[wait] = {source: self.channels[source].feed.end() for source in wait.missing}
+        except SourceError:
+            return False
+        return all(self.channels[source].subscription.position >= end for source, end in self._ends[wait].items())
+
+    def _give_up(self, given: GivenUp) -> None:
+        """The parts that are here need no others from now on."""
+        if self._wait_store is not None:
+            self._wait_store.note_given_up(self.name, given)
+        self._incomplete.give_up(given)
+        for place in given.arrived:
+            self._in_progress[place] = self._incomplete.part_at(place)
+
+    def _note_waits(self) -> None:
+        if self.waits != self._noted and self._wait_store is not None:
+            self._wait_store.note_waits(self.name, self.waits)
+            self._noted = self.waits
 
     # --- what the algorithms say ---
 
@@ -480,6 +569,7 @@ class Group:
 
     def _done(self, place: Place) -> None:
         del self._in_progress[place]
+        self._incomplete.done(place)
         self._since.pop(place, None)
         source, position = place
         # Almost always the oldest: a source's transactions become part of states in their order.

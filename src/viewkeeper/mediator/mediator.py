@@ -17,6 +17,7 @@ from viewkeeper.errors import SourceError, SourceUnavailable
 from viewkeeper.mediator.feed import Feed
 from viewkeeper.mediator.group import OWN, Group, GroupPlan, Recorder, Store
 from viewkeeper.mediator.report import Report
+from viewkeeper.mediator.waits import WaitStore
 from viewkeeper.messages import Position, Vector
 from viewkeeper.sources.base import PATIENCE, Source
 
@@ -41,6 +42,7 @@ class Mediator:
         recorder: Recorder | None = None,
         *,
         others_need: bool = False,
+        wait_store: WaitStore | None = None,
     ) -> None:
         """`others_need`: there are groups beside these that need the sources, so that nothing may be forgotten yet."""
         self.feeds = {
@@ -52,6 +54,7 @@ class Mediator:
         self._store = store
         self._recorder = recorder
         self._others_need = others_need
+        self._wait_store = wait_store
         self._ending = False
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -66,7 +69,9 @@ class Mediator:
         gc.set_threshold(*COLLECT_RARELY)
         # Groups take their places in the streams before these begin to flow.
         self.groups = [
-            Group(plan, self.feeds, self._make_zset, self._store, self._recorder) for plan in self._plans if plan.views
+            Group(plan, self.feeds, self._make_zset, self._store, self._recorder, self._wait_store)
+            for plan in self._plans
+            if plan.views
         ]
         for feed in self.feeds.values():
             feed.start()

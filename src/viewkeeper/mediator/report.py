@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from viewkeeper.mediator.waits import GivenUp, Wait
 from viewkeeper.messages import Position, Vector
 
 
@@ -52,6 +53,10 @@ class GroupReport:
     """by source, the transactions that have come and are not part of a committed state yet"""
     refresh_seconds: float | None = None
     """of the last commit: from the delivery of its first transaction until it was made"""
+    waits: tuple[Wait, ...] = ()
+    """global transactions that it waits for missing parts of"""
+    given_up: tuple[GivenUp, ...] = ()
+    """those that it has given up waiting for, and whose parts are not all there yet"""
 
 
 @dataclass(frozen=True)

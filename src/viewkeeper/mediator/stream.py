@@ -53,6 +53,10 @@ class Stream(ABC):
     def ask(self, fetches: Sequence[Fetch], reply: Callable[["Read | ViewkeeperError"], None]) -> None:
         """Read everything that is asked for in one state of the source; the reply comes later."""
 
+    def end(self) -> Position:
+        """The place behind everything that the source has committed by now."""
+        return self.upto
+
     def subscribe(
         self, after: Position, wake: Callable[[], None], relations: Collection[str] | None = None
     ) -> "Subscription":

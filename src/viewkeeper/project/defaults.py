@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 
 OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
-    Kind.JOINS: ("consistency", "algorithm", "storage", "group", "retention", "nested_updates"),
+    Kind.JOINS: ("consistency", "algorithm", "storage", "group", "retention", "global_timeout", "nested_updates"),
     Kind.OUTER_JOINS: OF_SELF_MAINTAINED,
     Kind.SUMMARIES: OF_SUMMARIES,
     Kind.OVER_VIEWS: ("retention",),

@@ -17,6 +17,8 @@ from viewkeeper.sql.refresh_mode import refresh_of
 from viewkeeper.sql.syntax import EXPECTED, parse_statement, position, spark_sql
 
 RETENTION = "retention"
+GLOBAL_TIMEOUT = "global_timeout"
+"""how long a missing part of a global transaction is waited for"""
 PROPERTIES = (
     "consistency",
     "algorithm",
@@ -26,6 +28,7 @@ PROPERTIES = (
     "minmax",
     "core",
     RETENTION,
+    GLOBAL_TIMEOUT,
     "nested_updates",
 )
 REPLACED = {
@@ -117,15 +120,14 @@ def _properties(items: list[exp.Expr]) -> tuple[tuple[str, str], ...]:
                 code="unknown-property",
             )
     refresh_of(result.items())
-    if RETENTION in result:
-        _check_duration(result[RETENTION])
+    for key in (RETENTION, GLOBAL_TIMEOUT):
+        if key in result:
+            _check_duration(key, result[key])
     return tuple(result.items())
 
 
-def _check_duration(value: str) -> None:
+def _check_duration(key: str, value: str) -> None:
     try:
         seconds(value)
     except UsageError as error:
-        raise DefinitionError(
-            f"the {RETENTION} of a view cannot be {value!r}", error.hint, code="unknown-property"
-        ) from None
+        raise DefinitionError(f"the {key} of a view cannot be {value!r}", error.hint, code="unknown-property") from None

@@ -17,6 +17,7 @@ from viewkeeper.checker.history import History, State
 from viewkeeper.errors import UsageError
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.mediator.group import GroupPlan, Recorder
+from viewkeeper.mediator.waits import GivenUp
 from viewkeeper.messages import Transaction
 from viewkeeper.sql.view import View
 from viewkeeper.warehouse.columns import RESERVED
@@ -37,17 +38,22 @@ class _Recorded:
     deliveries: list[Transaction] = field(default_factory=list)
     contents: dict[str, MemoryZSet] = field(default_factory=dict)
     states: dict[str, list[State]] = field(default_factory=dict)
+    given_up: list[GivenUp] = field(default_factory=list)
+    """what was given up before the run, and was not whole then"""
 
 
 class HistoryRecorder:
     """Records groups, from their vectors at the start."""
 
     def __init__(self, keeper: "Keeper", plans: Sequence[GroupPlan]) -> None:
+        self._incomplete = keeper.incomplete
+        self._began_with = len(keeper.incomplete.noted)
         self._groups: dict[str, _Recorded] = {}
         for plan in plans:
             read = keeper.images.at(plan) if _shown(plan) else {}
             relations = {name: _memory(rows) for name, rows in read.items()}
             group = self._groups[plan.name] = _Recorded(plan, relations, dict(plan.vector))
+            group.given_up = keeper.incomplete.given_up(plan.name)
             for view in _shown(plan):
                 group.contents[view.name] = _memory(keeper.stored(view.name))
                 group.states[view.name] = [self._state(group, view)]
@@ -72,10 +78,22 @@ class HistoryRecorder:
         """The history of each view."""
         for group in self._groups.values():
             for view, algorithm in _shown(group.plan).items():
-                meta = {"algorithm": algorithm, "group": group.plan.name}
+                meta: dict[str, Any] = {"algorithm": algorithm, "group": group.plan.name}
+                if given_up := self._given_up(group.plan.name, view):
+                    meta["given_up"] = given_up
                 deliveries = [_part(one, view) for one in group.deliveries if one.source in view.sources]
                 states = [_part_of_state(state, view) for state in group.states[view.name]]
                 yield view.name, History.of(view, group.relations, deliveries, states, meta)
+
+    def _given_up(self, group: str, view: View) -> list[dict[str, Any]]:
+        """What the group has given up, before the run or in it, and of which this view may show a half."""
+        noted = [given for name, given in self._incomplete.noted[self._began_with :] if name == group]
+        given = {one.key: one for one in (*self._groups[group].given_up, *noted)}
+        return [
+            {"id": one.id, "missing": list(one.missing), "time": one.time, "why": one.why}
+            for one in given.values()
+            if set(one.missing) & set(view.sources)
+        ]
 
 
 def _shown(plan: GroupPlan) -> dict[View, str]:

@@ -39,6 +39,7 @@ from viewkeeper.warehouse.columns import HIDDEN, RESERVED
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.images import Images
+from viewkeeper.warehouse.incomplete import IncompleteTransactions, give_up_after
 from viewkeeper.warehouse.kept_views import Kept, KeptViews
 from viewkeeper.warehouse.known_relations import refuse_summaries
 from viewkeeper.warehouse.known_sources import KnownSources
@@ -74,6 +75,7 @@ class Keeper:
         self.engines = engines
         self.loads = Loads()
         self.halts = Halts(files.store)
+        self.incomplete = IncompleteTransactions(files.store)
         self.views = KeptViews(lambda: writer.catalog, sources, self._halt_unfit)
         self.images = Images(self)
         self.summaries = Summaries(self)
@@ -119,6 +121,7 @@ class Keeper:
                 1 if self.summaries.one_by_one(group) else None,
                 followers=tuple(self.self_maintained.followers(group, lambda view: self._recorded or view in read)),
                 one_state=self.self_maintained.one_state(group),
+                give_up_after=give_up_after(self.writer.catalog, group),
             )
             for group, of_group in views.items()
         ]
@@ -243,6 +246,7 @@ class Keeper:
                 else:
                     commit.drop(name)
             self.halts.remove(definition.folder)
+            self.incomplete.forget_other_groups(self.groups())
 
     def remove_source(self, name: str, *, force: bool = False) -> list[str]:
         """Undo what was installed at a source; refused while views are over it."""
@@ -293,7 +297,15 @@ class Keeper:
         self, plans: list[GroupPlan], recorder: Recorder | None = None, *, others_need: bool = False
     ) -> Mediator:
         sources = {name: self.sources.source(name) for plan in plans for how in plan.views for name in how.view.sources}
-        return Mediator(sources, plans, self.engines.zset, self._store, recorder, others_need=others_need)
+        return Mediator(
+            sources,
+            plans,
+            self.engines.zset,
+            self._store,
+            recorder,
+            others_need=others_need,
+            wait_store=self.incomplete,
+        )
 
     def stored(self, name: str) -> Any:
         """A view as it is stored at the last commit, hidden columns included."""

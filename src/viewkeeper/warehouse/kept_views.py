@@ -11,6 +11,7 @@ from viewkeeper.errors import DefinitionError, UnsupportedClause, ViewkeeperErro
 from viewkeeper.mediator.choice import choose
 from viewkeeper.mediator.group import because_it_reads
 from viewkeeper.mediator.maintained import Maintenance
+from viewkeeper.sql.definition import GLOBAL_TIMEOUT
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
@@ -154,6 +155,7 @@ class KeptViews:
             if (one.how.algorithm, one.how.options) == (how.algorithm, how.options)
             and set(one.sources) & set(view.sources)
             and "group" not in dict(one.how.view.properties)
+            and _timeout(one.how.view) == _timeout(view)
             and one.group not in self_maintaining
         }
         # Two groups have two vectors, and stay two: a view that would connect them has a group of its own.
@@ -192,6 +194,11 @@ class KeptViews:
         return free
 
 
+def _timeout(view: View) -> str | None:
+    """Views that share their states give up waiting together."""
+    return dict(view.properties).get(GLOBAL_TIMEOUT)
+
+
 def refuse_over_views(view: View) -> None:
     """UnsupportedClause for a view over views that cannot be one, whichever these are."""
     if len(view.sources) > 1:
@@ -200,7 +207,7 @@ def refuse_over_views(view: View) -> None:
             f"{view.name} reads views and tables of sources at once",
             f"make a view of {', '.join(tables)} first, and join the views",
         )
-    for name in ("consistency", "algorithm", "group", "nested_updates"):
+    for name in ("consistency", "algorithm", "group", "global_timeout", "nested_updates"):
         if name in dict(view.properties):
             raise UnsupportedClause(
                 f"{view.name} follows the views that it reads, so the property {name} does not apply to it",

@@ -15,6 +15,7 @@ from typing import Any
 from viewkeeper.clock import monotonic, now
 from viewkeeper.errors import WarehouseError
 from viewkeeper.mediator.report import GroupReport, Report, SourceReport, ViewReport
+from viewkeeper.mediator.waits import GivenUp, Wait
 from viewkeeper.warehouse.commit_log import HOME
 from viewkeeper.warehouse.pins import process_is_there
 from viewkeeper.warehouse.store import LocalStore
@@ -88,7 +89,19 @@ class RunningFile:
 def _report(told: dict[str, Any]) -> Report:
     return Report(
         tuple(SourceReport(**one) for one in told["sources"]),
-        tuple(GroupReport(**{**one, "views": tuple(one["views"])}) for one in told["groups"]),
+        tuple(_group_report(one) for one in told["groups"]),
         told["halted"],
         tuple(ViewReport(**one) for one in told["views"]),
     )
+
+
+def _group_report(told: dict[str, Any]) -> GroupReport:
+    waits = tuple(Wait(**_with_tuples(one)) for one in told["waits"])
+    given_up = tuple(GivenUp(**_with_tuples(one)) for one in told["given_up"])
+    return GroupReport(**{**told, "views": tuple(told["views"]), "waits": waits, "given_up": given_up})
+
+
+def _with_tuples(told: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists."""
+    places: dict[str, Any] = {name: tuple(map(tuple, told[name])) for name in ("arrived", "late") if name in told}
+    return {**told, "missing": tuple(told["missing"]), **places}

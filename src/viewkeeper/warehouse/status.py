@@ -7,6 +7,7 @@ from viewkeeper.messages import Vector
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.warehouse.catalog import Definition, tables_of
 from viewkeeper.warehouse.halted import Halt, Halts
+from viewkeeper.warehouse.incomplete import GroupGivenUp, GroupWait, IncompleteTransactions, reached_level
 from viewkeeper.warehouse.pins import pinned_commits
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.running import Running, RunningFile
@@ -14,7 +15,7 @@ from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.source_files import SourceFiles
 from viewkeeper.warehouse.states import oldest_state
 from viewkeeper.warehouse.summaries.naming import SUMMARY, log_name
-from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL
+from viewkeeper.warehouse.view_properties import ALGORITHM
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class ViewStatus:
     algorithm: str | None = None
     """how it is maintained, if it is"""
     consistency: str | None = None
-    """the level that this reaches"""
+    """the level that this reaches; weak while it shows a global transaction half, whose other parts were given up"""
     halted: Halt | None = None
     """why it is not maintained any more, if so"""
     family: str | None = None
@@ -82,6 +83,10 @@ class Status:
     """what the process that maintains the views said last, if there is one"""
     hidden: tuple[ViewStatus, ...] = ()
     """tables that are kept for the sake of the views"""
+    waits: tuple[GroupWait, ...] = ()
+    """global transactions that groups wait for missing parts of"""
+    given_up: tuple[GroupGivenUp, ...] = ()
+    """those that groups have given up waiting for, and whose parts have not all come yet"""
 
     @property
     def halted(self) -> dict[str, str]:
@@ -102,6 +107,13 @@ def status_of(files: Files, identity: str) -> Status:
     halts = Halts(files.store).all()
     catalog = files.catalogs.read(record.catalog)
     views = sorted(catalog.values(), key=lambda view: view.name)
+    incomplete = IncompleteTransactions(files.store)
+    given_up = incomplete.all_given_up(catalog)
+
+    def status(view: Definition) -> ViewStatus:
+        level = reached_level(view, given_up)
+        return _status_of(files, view, tables_of(catalog, view), record, halts, level)
+
     return Status(
         str(files.store),
         identity,
@@ -109,19 +121,26 @@ def status_of(files: Files, identity: str) -> Status:
         record.time,
         len(files.log.numbers()),
         len(pinned_commits(files.store)),
-        tuple(_status_of(files, view, tables_of(catalog, view), record, halts) for view in views if not view.hidden),
+        tuple(status(view) for view in views if not view.hidden),
         record.metrics,
         tuple(
             SourceStatus(one.name, one.kind, one.url, tuple(one.relations), one.installed)
             for one in SourceFiles(files.store).all().values()
         ),
         RunningFile(files.store).read(),
-        tuple(_status_of(files, view, tables_of(catalog, view), record, halts) for view in views if view.hidden),
+        tuple(status(view) for view in views if view.hidden),
+        incomplete.all_waits(catalog),
+        given_up,
     )
 
 
 def _status_of(
-    files: Files, view: Definition, tables: Sequence[Definition], record: Record, halts: Mapping[str, Halt]
+    files: Files,
+    view: Definition,
+    tables: Sequence[Definition],
+    record: Record,
+    halts: Mapping[str, Halt],
+    level: str | None,
 ) -> ViewStatus:
     group, stored = record.groups[view.group], [record.tables[table.name] for table in tables]
     listed = [file for table, state in zip(tables, stored, strict=True) for file in files.tables.files(table, state)]
@@ -139,7 +158,7 @@ def _status_of(
         sum(state.pending.rows for state in stored),
         str(files.store.path(view.folder)),
         view.properties.get(ALGORITHM),
-        view.properties.get(LEVEL),
+        level,
         halts.get(view.name),
         view.family,
         view.properties.get(REFRESH, "continuous") if SUMMARY in view.properties and not view.hidden else None,

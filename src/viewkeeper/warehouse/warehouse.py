@@ -31,6 +31,7 @@ from viewkeeper.warehouse.commit_log import FORMAT_FILE, CommitLog, create_forma
 from viewkeeper.warehouse.compaction import DEFAULT_POLICY, CompactionPolicy, Housekeeper
 from viewkeeper.warehouse.definitions import definitions_of
 from viewkeeper.warehouse.histories import recording
+from viewkeeper.warehouse.incomplete import GroupWait, IncompleteTransactions
 from viewkeeper.warehouse.keeper import Keeper
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.record import Record
@@ -371,6 +372,20 @@ class Warehouse:
         """End `run`, from another thread or a signal handler."""
         if self._running is not None:
             self._running.stop()
+
+    def give_up(self, id: str, view: str | None = None) -> tuple[GroupWait, ...]:
+        """Ask that the missing parts of a global transaction not be waited for any more; the waits that this is about.
+
+        The process that maintains the views does it: one that is at work within a second, else the next `catch_up` or
+        `run`, if the parts have still not come by then. It shows the parts that are there, and what waits after them.
+        From then on the views that read sources on both sides are weakly consistent, until the late parts have come.
+        With a `view`, only the group of that view. It also works with `read_only`.
+        """
+        files = self._files
+        catalog = files.catalogs.read(files.log.last().catalog)
+        if view is not None:
+            find(catalog, view)
+        return IncompleteTransactions(files.store).give_up(catalog, id, view)
 
     def propagate(self, view: str | None = None) -> dict[str, Mapping[str, Any]]:
         """Make summary-deltas of the changes that wait for the refresh of a summary, or of all that are deferred.

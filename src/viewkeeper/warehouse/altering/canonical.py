@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from viewkeeper.durations import seconds
+from viewkeeper.sql.definition import GLOBAL_TIMEOUT
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
@@ -70,7 +71,7 @@ def properties_of(parsed: Parsed) -> dict[str, object]:
             refresh = refresh_of(parsed.properties)
             if refresh.mode is not RefreshMode.CONTINUOUS:
                 told[name] = (str(refresh.mode), refresh.seconds)
-        elif name == RETENTION:
+        elif name in (RETENTION, GLOBAL_TIMEOUT):
             told[name] = seconds(value)
         elif _DEFAULTS.get(name) != value:
             told[name] = value

@@ -7,7 +7,7 @@ from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.summary.plan import CHANGES
 from viewkeeper.warehouse.summaries.lattice import Lattice
 
-OF_SUMMARIES = ("consistency", "refresh", "group", "minmax", "core", "retention")
+OF_SUMMARIES = ("consistency", "refresh", "group", "minmax", "core", "retention", "global_timeout")
 
 
 def refuse_summary(parsed: SummaryView | Family) -> None:
