@@ -183,7 +183,7 @@ def test_a_folder_of_files_keeps_all_transactions_of_a_look(tmp_path: Path, monk
         "CREATE TABLE global_tx (gid TEXT, source TEXT, participants TEXT)",
         "INSERT INTO accounts VALUES (1, 100)",
     )
-    call("add-source", "east", f"file://{folder}", "--install")
+    call("add-source", "east", f"files://{folder}", "--install")
     call("add-source", "west", "sqlite:///west.db", "--install")
     call("create-view", f"CREATE MATERIALIZED VIEW both AS {BOTH}")
     (folder / "global_tx.csv").write_text('gid,source,participants\nt1,east,"east,west"\nt2,east,"east,west"\n')
