@@ -5,6 +5,7 @@ from recording import play, states
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.levels import Level
 from viewkeeper.sim.examples import EXAMPLES
 from viewkeeper.sim.script import parse_relation
 from viewkeeper.sql.decompose import decompose, maintenance_query
@@ -42,6 +43,20 @@ def test_example_1_one_query_over_two_relations_cannot_be_compensated_at_the_med
     assert recording.queries == ["is1: {[9, 3]} ⋈ v_is1", "is2: {-[1, 3]} ⋈ v_is2"]
     assert "is1: {-[2, 3]} ⋈ r1" in recording.local, "the wrapper asks R1 to turn ΔR2 into ΔIS1"
     assert states(report) == [[(1, 8), (1, 9)], []]
+
+
+def test_example_1_without_the_wrapper_a_row_is_shown_too_early_and_twice_in_the_end():
+    """[6, 9] exists because of ΔR2. It is in the answer for ΔR3, uncompensated, and comes again with ΔR2."""
+    recording, report = play("wrapper-1-without")
+    assert recording.queries == ["is1: {[9, 3]} ⋈ v_is1", "is2: {[6, 3]} ⋈ v_is2"]
+    assert recording.said.index("A1") < recording.said.index("is1@1"), "the answer is used before ΔR2 can be"
+    assert states(report) == [[(1, 8), (1, 9), (6, 9)], [(1, 8), (1, 9), (6, 8), (6, 9), (6, 9)]]
+    assert report.level is Level.NONE
+    # The same updates and the same interleaving, behind the wrapper.
+    assert EXAMPLES["wrapper-6"].updates == EXAMPLES["wrapper-1-without"].updates
+    _, wrapped = play("wrapper-6")
+    assert states(wrapped) == [[(1, 8), (1, 9)], [(1, 8), (1, 9), (6, 8), (6, 9)]]
+    assert wrapped.level is Level.COMPLETE
 
 
 def test_example_2_a_source_per_relation_needs_a_message_per_relation():

@@ -15,7 +15,6 @@ from viewkeeper.sim.scenario import Scenario
 from viewkeeper.sim.script import Schedule, parse_relation, parse_updates
 from viewkeeper.sim.setting import Setting
 from viewkeeper.sim.trace import Observer, Trace, describe_rows
-from viewkeeper.sources.multi_relation import BATCH
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,7 @@ class Example:
     """the content of the view after each installation, as `1 2; 3 4` (a row that counts twice stands twice)"""
     transactions: Transactions = Transactions.SINGLE
     multi_relation: bool = False
+    joint_queries: bool = False
     options: tuple[tuple[str, int | bool], ...] = ()
 
     @cached_property
@@ -55,7 +55,7 @@ class Example:
             transactions=self.transactions,
             sources=len({relation.source for relation, _ in parsed}),
             multi_relation=self.multi_relation,
-            wrapper_batch=1 if self.multi_relation else BATCH,
+            joint_queries=self.joint_queries,
             options=self.options,
         )
         relations = {relation.name: relation for relation, _ in parsed}
@@ -304,6 +304,16 @@ EXAMPLES: dict[str, Example] = {
         schedule="U1 is2~ is2> U2 is1~",
         states=("1 8; 1 9", ""),
         multi_relation=True,
+    ),
+    "wrapper-1-without": replace(
+        _WRAPPER,
+        title="Wrapper paper, example 1 without the wrapper: the answer shows ΔR2, and SWEEP cannot compensate for it",
+        algorithm="sweep",
+        updates={"U1": "+is2.r3 9 3", "U2": "+is1.r2 4 3"},
+        schedule="U1 is2~ is2> U2 is1? is1! is1~ is1~ is1> is1! is1~ is1>",
+        states=("1 8; 1 9; 6 9", "1 8; 1 9; 6 8; 6 9; 6 9"),
+        multi_relation=True,
+        joint_queries=True,
     ),
     "wrapper-2": replace(
         _WRAPPER,

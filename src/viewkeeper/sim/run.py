@@ -28,6 +28,8 @@ def simulate(scenario: Scenario, observer: Observer | None = None) -> Run:
 def promised_level(scenario: Scenario) -> Level:
     """The level that the algorithm promises in this scenario."""
     chosen = algorithm(scenario.algorithm)
+    if scenario.joint_queries:
+        return Level.NONE
     return chosen.out_of_order if scenario.out_of_order else chosen.levels[scenario.transactions]
 
 
@@ -62,6 +64,7 @@ class Simulation:
             whole_transactions=scenario.whole_transactions,
             parts_together=not scenario.crossing,
             wrapper_batch=scenario.wrapper_batch,
+            joint_queries=scenario.joint_queries,
             observer=observer,
         )
         contents = dict(setting.rows)

@@ -44,6 +44,8 @@ class Scenario:
     """the parts of global transactions commit one by one, and their orders may cross"""
     repeats: bool = False
     """ids of global transactions are used again, and a source may have two parts of one"""
+    joint_queries: bool = False
+    """the relations of a source are queried together, and there is no wrapper: a worked example alone has this"""
     wrapper_batch: int = BATCH
     """updates that the multi-relation wrapper sweeps together, at most; the paper has one"""
     mediator: bool = False

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from viewkeeper.algorithms.driver import Ticket
 from viewkeeper.messages import HopQuery, Query, Transaction
+from viewkeeper.sim.joint_queries import JointQueries
 from viewkeeper.sim.random_updates import Part, Script
 from viewkeeper.sim.trace import Observer
 from viewkeeper.sim.warehouse import SimulatedWarehouse
@@ -74,6 +75,7 @@ class World:
         whole_transactions: bool = False,
         parts_together: bool = True,
         wrapper_batch: int = BATCH,
+        joint_queries: bool = False,
         observer: Observer,
     ) -> None:
         self._sources = sources
@@ -94,7 +96,7 @@ class World:
         self.local_queries = 0
         self.warehouse: SimulatedWarehouse
         self._wrappers = {
-            name: MultiRelationWrapper(
+            name: (JointQueries if joint_queries else MultiRelationWrapper)(
                 name, views, ask=self._asking_database(name), emit=self._emitting(name), batch=wrapper_batch
             )
             for name, views in (local_views or {}).items()
