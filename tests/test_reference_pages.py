@@ -56,6 +56,8 @@ def test_defaults_of_properties_are_those_of_the_code() -> None:
     values, _ = tables(PROPERTIES)
     defaults = {code(name)[0]: default for name, _, default, _ in values}
     assert defaults["nested_updates"] == str(ALGORITHMS["nested-sweep"].options["updates"])
+    assert defaults["period"] == str(ALGORITHMS["periodic-c-strobe"].options["period"])
+    assert defaults["window"] == str(ALGORITHMS["pipelined-sweep"].options["window"])
     first = {name: choices[0] for name, choices in definition._CHOICES.items()}
     assert {name: code(defaults[name])[0] for name in first} == first
 

@@ -94,6 +94,7 @@ def test_a_source_is_added_to_a_new_warehouse(here: Path) -> None:
         "url": "sqlite:///shop.db",
         "installed": True,
         "global_transactions": False,
+        "transactions": "local",
         "relations": {
             "shop.orders": {"columns": {"id": "BIGINT", "cust": "BIGINT", "amount": "BIGINT"}, "key": ["id"]}
         },
@@ -143,7 +144,7 @@ def test_what_was_declared_stays_when_a_source_is_added_again(here: Path) -> Non
 
 def test_sources_as_a_table(lake: Path) -> None:
     told = [line.split() for line in output("sources").splitlines()]
-    assert told[1] == ["crm", "sqlite", "yes", "no", "sqlite:///crm.db"]
+    assert told[1] == ["crm", "sqlite", "yes", "local", "sqlite:///crm.db"]
     assert ["crm.people", "id", "id", "BIGINT,", "name", "STRING"] in told
 
 

@@ -35,7 +35,9 @@ def live_run(databases: ThreeDatabases, folder: Path, seconds: float, pause: flo
         databases.add_to(warehouse)
         early = databases.writers(4, seed, pause)
         for name, (algorithm, sql) in views().items():
-            properties = f"'algorithm' = '{algorithm}', 'group' = '{name}'"
+            # These writers' transactions have several updates.
+            level = ALGORITHMS[algorithm].levels[Transactions.LOCAL]
+            properties = f"'algorithm' = '{algorithm}', 'consistency' = '{level}', 'group' = '{name}'"
             warehouse.create_view(f"CREATE MATERIALIZED VIEW {name} TBLPROPERTIES({properties}) AS {sql}")
         assert early.wait(60) == 0
         warehouse.catch_up()

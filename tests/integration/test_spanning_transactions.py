@@ -36,7 +36,8 @@ def test_a_spanning_transaction_is_never_seen_half(urls: dict[str, str], mariadb
         writer = threading.Thread(target=transfer, args=(urls, mariadb, done))
         writer.start()
         for name in algorithms:
-            properties = f"'algorithm' = '{name}', 'group' = '{name}'"
+            level = ALGORITHMS[name].levels[Transactions.GLOBAL]
+            properties = f"'algorithm' = '{name}', 'consistency' = '{level}', 'group' = '{name}'"
             view = name.replace("-", "_")
             warehouse.create_view(f"CREATE MATERIALIZED VIEW {view} TBLPROPERTIES({properties}) AS {BOTH}")
         end = threading.Timer(9, done.set)

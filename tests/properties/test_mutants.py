@@ -14,11 +14,15 @@ from viewkeeper.algorithms import (
     nested_sweep,
     parallel_pipelined_sweep,
     parallel_sweep,
+    periodic_c_strobe,
     t_strobe,
     update_queue,
 )
+from viewkeeper.algorithms.driver import Driver
+from viewkeeper.algorithms.effects import Join
 from viewkeeper.algorithms.global_order import GlobalOrder
 from viewkeeper.algorithms.global_parts import GlobalParts
+from viewkeeper.algorithms.key_information import KeyInformation
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.algorithms.update_queue import UpdateQueue
 from viewkeeper.mediator import alignment, group
@@ -215,6 +219,35 @@ def take_what_was_read_for_all_there_is(patch):
     patch.setattr(Known, "answer", lambda self, query: query.over([self.rows]))
 
 
+def know_the_view_and_not_what_came_since(patch):
+    """Key information from MV alone, without the transactions that it does not reflect."""
+    patch.setattr(KeyInformation, "delivered", lambda self, transaction: None)
+
+
+def answer_before_all_is_taken(patch):
+    """What the view answers comes before updates are taken that the answer shows."""
+
+    def ask(self, process, query):
+        true(self, process, query)
+        self._ready.extend(self._known)
+        self._known.clear()
+
+    true = Driver._ask
+    patch.setattr(Driver, "_ask", ask)
+
+
+def forced_without_compensation(patch):
+    """Periodic C-Strobe in time: what is out is waited for, and what came meanwhile stays in."""
+
+    def force(self):
+        self._forced = True
+        yield Join(*self._running)
+        yield from self._install([query.answer[0] for query in self._queries])
+        self._forced = False
+
+    patch.setattr(periodic_c_strobe._PeriodicStrobe, "force", force)
+
+
 MUTANTS = [
     (no_compensation, "sweep", S, {}),
     (forget_what_came_last_before_the_answer, "sweep", S, {}),
@@ -227,6 +260,9 @@ MUTANTS = [
     (forget_pending_deletions, "t-strobe", S, {}),
     (key_delete_by_key_alone, "c-strobe", S, {}),
     (let_later_transactions_pass, "batched-sweep", G, {}),
+    (know_the_view_and_not_what_came_since, "t-strobe", L, {"key_information": True}),
+    (answer_before_all_is_taken, "periodic-c-strobe", L, {"key_information": True, "options": {"period": 2}}),
+    (forced_without_compensation, "periodic-c-strobe", S, {"options": {"period": 100, "interval": 3}}),
     (answers_overtake_updates_in_the_wrapper, "sweep", S, {"relations": 4, "multi_relation": True}),
     (keep_the_last_global_id_of_a_merged_capture, "batched-sweep", G, {"merge": True}),
     (keep_the_last_global_id_of_a_merged_capture, "g-strobe", G, {"merge": True}),

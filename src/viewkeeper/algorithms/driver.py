@@ -8,7 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from viewkeeper.algorithms.effects import Handle, Install, Join, Next, NextBatch, Process, ReadView, Spawn
+from viewkeeper.algorithms.effects import Handle, Install, Join, Next, NextBatch, NextOrForced, Process, ReadView, Spawn
+from viewkeeper.algorithms.key_information import KeyInformation
 from viewkeeper.algorithms.update_queue import UpdateQueue
 from viewkeeper.errors import ProtocolError
 from viewkeeper.messages import Answer, Query, Transaction, ViewDelta
@@ -27,8 +28,11 @@ class Driver:
         send: Callable[[Ticket, Query], None],
         install: Callable[[tuple[ViewDelta, ...]], None],
         read_view: Callable[[], Any],
+        key_information: KeyInformation | None = None,
     ) -> None:
+        """With `key_information`, queries are not sent that the view answers."""
         self.queue = queue
+        self._key_information = key_information
         self._send = send
         self._install = install
         self._read_view = read_view
@@ -38,6 +42,8 @@ class Driver:
         self._joining: dict[Handle, list[_Joining]] = {}
         self._handles: dict[Process, Handle] = {}
         self._failure: Exception | None = None
+        self._known: deque[tuple[Process, Answer]] = deque()
+        """answers that no source is asked for"""
         self._ready: deque[tuple[Process, Any]] = deque([(algorithm, None)])
         self._run()
 
@@ -45,6 +51,8 @@ class Driver:
         """A transaction arrives at the warehouse."""
         self._refuse_if_failed()
         self.queue.append(transaction)
+        if self._key_information is not None:
+            self._key_information.delivered(transaction)
         self._run()
 
     def answer(self, ticket: Ticket, rows: Any) -> None:
@@ -54,6 +62,14 @@ class Driver:
         if process is None:
             raise ProtocolError(f"an answer came for query {ticket}, which is not out", "a source answered twice")
         self._ready.append((process, Answer(rows, self.queue.delivered)))
+        self._run()
+
+    def force(self) -> None:
+        """Time has passed: an algorithm that waits for updates, and need not, makes a state of what it has taken."""
+        self._refuse_if_failed()
+        for waiting in [waiting for waiting in self._hungry if isinstance(waiting[1], NextOrForced)]:
+            self._hungry.remove(waiting)
+            self._ready.append((waiting[0], None))
         self._run()
 
     def _refuse_if_failed(self) -> None:
@@ -68,10 +84,14 @@ class Driver:
         while True:
             while self._ready:
                 self._step(*self._ready.popleft())
-            if not (self._hungry and self.queue.waiting):
+            if self._hungry and self.queue.waiting:
+                process, effect = self._hungry.popleft()
+                self._ready.append((process, self._take(effect)))
+            elif self._known:
+                # After all that was delivered has been taken, as an answer comes from a source.
+                self._ready.append(self._known.popleft())
+            else:
                 return
-            process, effect = self._hungry.popleft()
-            self._ready.append((process, self._take(effect)))
 
     def _step(self, process: Process, value: Any) -> None:
         try:
@@ -97,11 +117,20 @@ class Driver:
                 self._ready.appendleft((process, self._read_view()))
             case Install(deltas=deltas):
                 self._install(deltas)
+                if self._key_information is not None:
+                    self._key_information.installed(deltas)
                 self._ready.appendleft((process, None))
             case _:
-                self._tickets += 1
-                self._asking[self._tickets] = process
-                self._send(self._tickets, effect)
+                self._ask(process, effect)
+
+    def _ask(self, process: Process, query: Query) -> None:
+        known = self._key_information and self._key_information.answer(query, self._read_view)
+        if known is not None:
+            self._known.append((process, Answer(known, self.queue.delivered)))
+            return
+        self._tickets += 1
+        self._asking[self._tickets] = process
+        self._send(self._tickets, query)
 
     def _take(self, effect: Next | NextBatch) -> Any:
         if isinstance(effect, Next):

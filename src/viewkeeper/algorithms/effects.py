@@ -1,6 +1,7 @@
 """The words that an algorithm can say to its driver.
 
 u       = yield Next()               REMOVE an update FROM UpdateMessageQueue; block if it is empty
+u       = yield NextOrForced()       the same; None if the driver is forced while it is empty
 batch   = yield NextBatch(limit)     up to `limit` updates that are there, at least one
 answer  = yield HopQuery(hop, ΔV)    SEND ΔV TO source j; RECEIVE the answer FROM source j
 process = yield Spawn(generator)     start a process beside this one
@@ -22,6 +23,11 @@ Process = Generator["Effect", Any, Any]
 @dataclass(frozen=True)
 class Next:
     """The next update of the queue."""
+
+
+@dataclass(frozen=True)
+class NextOrForced(Next):
+    """The next update of the queue, or None: time has passed, and what was taken is to become a state now."""
 
 
 @dataclass(frozen=True)

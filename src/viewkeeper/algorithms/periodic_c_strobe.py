@@ -1,8 +1,9 @@
 """Periodic C-Strobe: Strobe that need not wait for quiet.
 
-Source     Zhuge et al. (1996), section 6: stop taking updates after k of them, compensate what is out, apply AL
+Source     Zhuge et al. (1996), section 6: stop taking updates after k of them, or when "some long period of time has
+           gone by without a natural quiescent point"; compensate what is out, apply AL
 Assumes    keys; a FIFO channel per source
-Reaches    strong, for single updates and source-local transactions; installs after at most k updates
+Reaches    strong, for single updates and source-local transactions; installs after at most k updates, or in time
 Costs      between t-strobe and c-strobe: only what is still out when the k-th update comes is compensated
 
     U_1 ... U_k     as T-Strobe: queries at once, deletions among them to pending(Q)
@@ -14,7 +15,7 @@ from typing import Any
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algorithms.c_strobe import FROM_THE_START, CompleteAnswers
-from viewkeeper.algorithms.effects import Install, Join, Next, Process, ReadView, Spawn
+from viewkeeper.algorithms.effects import Install, Join, Next, NextOrForced, Process, ReadView, Spawn
 from viewkeeper.algorithms.keyed import (
     Action,
     Bound,
@@ -29,13 +30,17 @@ from viewkeeper.algorithms.update_queue import Update, UpdateQueue
 from viewkeeper.messages import ViewDelta
 
 
-def periodic_c_strobe(plan: JoinPlan, queue: UpdateQueue, *, period: int = 8, grouped: bool = True) -> Process:
-    """Take updates as they come; after `period` of them hold the rest back until this period is installed."""
+def periodic_c_strobe(
+    plan: JoinPlan, queue: UpdateQueue, *, period: int = 8, interval: int = 0, grouped: bool = True
+) -> Process:
+    """Take updates as they come; after `period` of them, or when the driver says that the oldest of them has waited for
+    `interval` (0: never), hold the rest back until this period is installed."""
     strobe = _PeriodicStrobe(plan, queue, grouped)
     while True:
-        u = yield Next()
-        yield from strobe.process(u)
-        if len(strobe.updates) >= period:
+        u = yield NextOrForced() if interval else Next()
+        if u is not None:
+            yield from strobe.process(u)
+        if len(strobe.updates) >= period or (u is None and strobe.updates):
             yield from strobe.force()
         else:
             yield from strobe.install_if_quiet()

@@ -17,6 +17,7 @@ from viewkeeper.algorithms.eca import eca
 from viewkeeper.algorithms.eca_key import eca_key
 from viewkeeper.algorithms.effects import Process
 from viewkeeper.algorithms.g_strobe import g_strobe
+from viewkeeper.algorithms.key_information import KeyInformation
 from viewkeeper.algorithms.nested_sweep import MOST_UPDATES, nested_sweep
 from viewkeeper.algorithms.parallel_pipelined_sweep import parallel_pipelined_sweep
 from viewkeeper.algorithms.parallel_sweep import parallel_sweep
@@ -75,6 +76,10 @@ class Algorithm:
         """The view as the algorithm keeps it: with hidden keys, if it works on keys."""
         return view.with_keys if self.needs_keys else view
 
+
+SINGLE_IS_ENOUGH = (
+    ", or declare that each transaction of its sources is a single update: add-source --transactions single"
+)
 
 S, L, G = Transactions.SINGLE, Transactions.LOCAL, Transactions.GLOBAL
 
@@ -181,7 +186,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             "between t-strobe and c-t-strobe",
             needs_keys=True,
             out_of_order=Level.CONVERGENT,
-            options={"period": 8, "grouped": True},
+            options={"period": 8, "interval": 0, "grouped": True},
         ),
         Algorithm("sweep", sweep, _SWEEPS, "at most n-1 per update"),
         Algorithm("parallel-sweep", parallel_sweep, _SWEEPS, "at most n-1 per update, both sides at once"),
@@ -235,6 +240,7 @@ def prepare(
     transactions: Transactions,
     *,
     level: Level | None = None,
+    least: Level = Level.NONE,
     wrapped: bool = False,
     options: Mapping[str, int | bool] | None = None,
     make_zset: MakeZSet = MemoryZSet,
@@ -243,11 +249,11 @@ def prepare(
     """A ready algorithm for a view, its queue and the plan of the view as it is stored; or AlgorithmRefused.
 
     `wrapped` says that the relations of the view are local views of the multi-relation wrapper. `level` is what the
-    user asks for: without it the algorithm is taken at what it promises for these transactions. `sources` are those
-    whose transactions will be delivered, by default the view's own.
+    user asks for: without it the algorithm is taken at what it promises for these transactions, if that is not below
+    `least`. `sources` are those whose transactions will be delivered, by default the view's own.
     """
     chosen = algorithm(name)
-    _refuse_unfit(chosen, view, transactions, level, wrapped)
+    _refuse_unfit(chosen, view, transactions, level, least, wrapped)
     unknown = sorted(set(options or {}) - set(chosen.options))
     if unknown:
         known = ", ".join(chosen.options) or "none"
@@ -256,7 +262,7 @@ def prepare(
         if isinstance(chosen.options[option], bool):
             continue
         most = chosen.most.get(option, value)
-        if not 1 <= value <= most:
+        if not min(chosen.options[option], 1) <= value <= most:
             allowed = f"from 1 to {most:,}" if option in chosen.most else "at least 1"
             raise UsageError(
                 f"{option}={value} of {name} must be {allowed}", f"the default is {chosen.options[option]}"
@@ -271,8 +277,20 @@ def prepare(
     return plan, queue, chosen.start(plan, queue, **settings)
 
 
+def key_information(
+    name: str, plan: JoinPlan, transactions: Transactions, make_zset: MakeZSet = MemoryZSet
+) -> KeyInformation | None:
+    """What the view answers by itself, for an algorithm that holds it, with keys, exactly as of a state of the sources.
+
+    `plan` is that of the stored view.
+    """
+    chosen = algorithm(name)
+    exact = chosen.needs_keys and chosen.levels.get(transactions, Level.NONE) >= Level.STRONG
+    return KeyInformation(plan.view, make_zset) if exact else None
+
+
 def _refuse_unfit(
-    chosen: Algorithm, view: View, transactions: Transactions, level: Level | None, wrapped: bool
+    chosen: Algorithm, view: View, transactions: Transactions, level: Level | None, least: Level, wrapped: bool
 ) -> None:
     def fits(other: Algorithm) -> bool:
         return (
@@ -301,10 +319,18 @@ def _refuse_unfit(
         )
     if transactions not in chosen.levels:
         raise refuse(f"it does not serve {transactions} transactions: they span sources")
-    if level is not None and chosen.levels[transactions] < level:
+    reached, needed = chosen.levels[transactions], least if level is None else level
+    if reached < needed:
+        missing = f", and less than {least} must be asked for" if level is None else f", not {level}"
         raise refuse(
-            f"it reaches {chosen.levels[transactions]} consistency for {transactions} transactions, not {level}"
+            f"it reaches {_in_words(reached)} for {transactions} transactions{missing}",
+            (f", or accept it: 'consistency' = '{reached}'" if level is None else "")
+            + (SINGLE_IS_ENOUGH if transactions is Transactions.LOCAL and chosen.levels[S] >= needed else ""),
         )
+
+
+def _in_words(level: Level) -> str:
+    return "no level of consistency" if level is Level.NONE else f"{level} consistency"
 
 
 def serving(

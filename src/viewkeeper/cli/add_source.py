@@ -47,6 +47,11 @@ MOST_STATEMENTS = 6
     help="A column that leads to the key of a table, in which each value is found: relied upon, not enforced; "
     "repeatable.",
 )
+@click.option(
+    "--transactions",
+    type=click.Choice(["local", "single"]),
+    help="single: each of them is a single update, which strobe and c-strobe rely on.  [default: as before, or local]",
+)
 @click.option("--install", is_flag=True, help="Put in place what capturing the changes needs, such as triggers.")
 @json_option
 def add_source(
@@ -57,6 +62,7 @@ def add_source(
     keys: tuple[str, ...],
     hierarchies: tuple[str, ...],
     foreign_keys: tuple[str, ...],
+    transactions: str | None,
     install: bool,
     as_json: bool,
 ) -> None:
@@ -74,6 +80,8 @@ def add_source(
     systems). Summaries that do not join items are then computed from those that do. It is not enforced: changes that
     break it are found, and computed without it. --foreign-key pos.itemID= withdraws it.
 
+    Transactions that were declared single and are not halt the views that rely on it: those by strobe and c-strobe.
+
     A password is never stored: write ${VARIABLE} into the URL, or no password at all and set
     VIEWKEEPER_PASSWORD_NAME (NAME in capitals), for this command and for later ones.
 
@@ -86,7 +94,9 @@ def add_source(
     """
     from viewkeeper.cli.relation_table import show_relations, source_as_json
 
-    declared = _Declared(dict(map(_key, keys)), _hierarchies(hierarchies), list(map(_foreign_key, foreign_keys)))
+    declared = _Declared(
+        dict(map(_key, keys)), _hierarchies(hierarchies), list(map(_foreign_key, foreign_keys)), transactions
+    )
     with open_to_maintain(path, quiet=as_json, create=True) as warehouse:
         _add(warehouse, name, url, tables, declared, install)
         (added,) = (source for source in warehouse.sources if source.name == name)
@@ -109,6 +119,7 @@ class _Declared:
     keys: dict[str, tuple[str, ...]]
     hierarchies: "dict[str, Chains]"
     foreign_keys: list[tuple[str, str]]
+    transactions: str | None
 
 
 def _key(option: str) -> tuple[str, tuple[str, ...]]:
@@ -178,6 +189,7 @@ def _add(
             keys=declared.keys,
             foreign_keys=declared.foreign_keys,
             hierarchies=declared.hierarchies,
+            transactions=declared.transactions,
             install=install,
         )
     except SourceUnfit as error:

@@ -28,8 +28,8 @@ def create_view(sql: str | None, path: str, file: str | None, replace: bool, as_
 
     Give it as one argument, as - for standard input, or with --file. Tables are named source.table; a bare name is
     another view. The view is loaded while its sources are written to, and reflects them exactly at one position each.
-    Properties are 'consistency', 'algorithm', 'group', 'retention', 'global_timeout' and 'nested_updates':
-    docs/live-views.md. With 'storage' a join is refreshed by what is stored for it, and no source is asked:
+    Properties are 'consistency', 'algorithm' and its options, 'group', 'retention' and 'global_timeout':
+    docs/reference/properties.md. With 'storage' a join is refreshed by what is stored for it, and no source is asked:
     docs/self-maintained-views.md.
 
     With GROUP BY, DISTINCT or an aggregate it is a summary table, over one fact and dimensions along their keys. Its

@@ -42,6 +42,7 @@ def source_as_json(source: "SourceDefinition") -> dict[str, Any]:
         "url": source.url,
         "installed": source.installed,
         "global_transactions": source.global_transactions,
+        "transactions": str(source.transactions),
         "relations": {
             name: {
                 "columns": dict(zip(relation.columns, relation.types, strict=True)),

@@ -49,6 +49,7 @@ EXIT_BELOW_PROMISE = 1
 @click.option("--out-of-order", is_flag=True, help="Fault: answers overtake updates and are overtaken.")
 @click.option("--whole-transactions", is_flag=True, help="One site reports each global transaction in full.")
 @click.option("--crossing", is_flag=True, help="Parts of global transactions commit one by one, in crossing orders.")
+@click.option("--key-information", is_flag=True, help="The view answers what it can, as it does live.")
 @click.option(
     "--option",
     "options",

@@ -13,7 +13,9 @@ from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
 def sources(path: str, as_json: bool) -> None:
     """List the sources that were added, and their relations as they were then.
 
-    No source is contacted. "installed" says whether viewkeeper put something there that remove-source takes away again.
+    No source is contacted. "installed" says whether viewkeeper put something there that remove-source takes away again;
+    "transactions" whether each is a single update, as was declared (single), may have several (local), or may span
+    sources (global).
 
     \b
     Examples:
@@ -36,11 +38,11 @@ def sources(path: str, as_json: bool) -> None:
             source.name,
             source.kind,
             "yes" if source.installed else "no",
-            "yes" if source.global_transactions else "no",
+            "global" if source.global_transactions else str(source.transactions),
             source.url,
         )
         for source in found
     ]
-    show_table(("source", "kind", "installed", "global transactions", "url"), rows)
+    show_table(("source", "kind", "installed", "transactions", "url"), rows)
     click.echo()
     show_relations(found)

@@ -86,7 +86,7 @@ class GroupPlan:
     most_behind_answers: int = MOST_BEHIND_ANSWERS
     """transactions after which views that wait for quiet, or for each other, go over to an algorithm that does not"""
     most_known: int = MOST_KNOWN
-    """keys of which it remembers the rows; 0: none, and every question is asked"""
+    """keys of which it remembers the rows; 0: none, and every question is asked, also what a view would answer"""
     followers: tuple[Follower, ...] = ()
     """views that are maintained from the changes of others by what is stored for them"""
     one_state: bool = False
@@ -160,7 +160,10 @@ class Group:
         self._contents: dict[str, Any] = {}
         self._last: dict[str, Any] = {}
         self._known = KnownRows(plan.most_known)
+        self._view_answers = plan.most_known > 0
         self._instant: deque[Callable[[], None]] = deque()
+        self._forced: dict[str, float] = {}
+        """when each view with an interval was last forced to a state"""
         self._in_progress: dict[Place, Transaction] = {}
         self._in_progress_of: dict[str, deque[Position]] = {source: deque() for source in plan.sources}
         self._advanced = monotonic()
@@ -193,6 +196,7 @@ class Group:
             install=lambda deltas: self._installed(name, deltas),
             read_view=lambda: self._read_view(name),
             sources=self.channels,
+            view_answers=self._view_answers,
         )
 
     # --- the loop ---
@@ -210,7 +214,9 @@ class Group:
                 if not progressed:
                     if any(wait.seconds() >= NOTED_AFTER for wait in self.waits) or not self.waits:
                         self._note_waits()
-                    self._bell.wait(ASKED_EVERY if self.waits else ADVANCE_EVERY)
+                    self._bell.wait(
+                        min(ASKED_EVERY if self.waits else ADVANCE_EVERY, self._seconds_to_the_next_state())
+                    )
                     self._bell.clear()
             self._advance()
             self._note_waits()
@@ -238,6 +244,7 @@ class Group:
         while self._instant:
             self._instant.popleft()()
             progressed = True
+        progressed |= self._force_overdue()
         for channel in self.channels.values():
             progressed |= channel.send()
         progressed |= self._commit()
@@ -406,6 +413,27 @@ class Group:
         for view in self.views.values():
             view.new_state()
         return any(successors.values())
+
+    def _force_overdue(self) -> bool:
+        """Views whose interval has passed since the oldest transaction came that is part of no state."""
+        overdue = [name for name, seconds in self._due().items() if seconds <= 0]
+        for name in overdue:
+            self._forced[name] = monotonic()
+            if name in self.views:
+                self._guarded(name, self.views[name].force)
+        return bool(overdue)
+
+    def _due(self) -> dict[str, float]:
+        """The seconds until each view with an interval is to be forced to a state; none if nothing waits for one."""
+        now, oldest = monotonic(), next(iter(self._since.values()), None)
+        return {
+            name: max(oldest, self._forced.get(name, oldest)) + view.interval - now
+            for name, view in self.views.items()
+            if view.interval and oldest is not None
+        }
+
+    def _seconds_to_the_next_state(self) -> float:
+        return max(min([ADVANCE_EVERY, *self._due().values()]), 0)
 
     # --- waiting for parts of global transactions ---
 

@@ -1,4 +1,7 @@
-"""Rows that are known by their keys: what need not be asked again (section 7 of the Strobe paper).
+"""Rows that are known by their keys: what need not be asked again.
+
+Copies of what is most often asked for (Strobe paper, section 7, point 4), for every algorithm. What the view itself
+answers, point 3, is in `algorithms/key_information.py`.
 
     a hop that joins on the key of R_j, and every shipped key is known   ⟹   the answer is known, and no query is sent
 

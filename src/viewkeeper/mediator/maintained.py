@@ -17,8 +17,9 @@ from functools import cached_property
 from typing import Any
 
 from viewkeeper.algorithms.driver import Driver, Ticket
-from viewkeeper.algorithms.registry import Transactions, algorithm, prepare
-from viewkeeper.algorithms.update_queue import MakeZSet
+from viewkeeper.algorithms.registry import Transactions, algorithm, key_information, prepare
+from viewkeeper.algorithms.update_queue import MakeZSet, net
+from viewkeeper.errors import ProtocolError
 from viewkeeper.mediator.statistics import FanOut
 from viewkeeper.messages import HopQuery, Query, Transaction, ViewDelta
 from viewkeeper.sources.multi_relation import MultiRelationWrapper
@@ -99,7 +100,9 @@ class MaintainedView:
         install: Callable[[tuple[ViewDelta, ...]], None],
         read_view: Callable[[], Any],
         sources: Iterable[str],
+        view_answers: bool = True,
     ) -> None:
+        """`view_answers`: what the view answers by its keys is not asked."""
         self.how = how
         self.name = how.view.name
         self.relations: Mapping[str, Relation] = how.view.relations
@@ -128,7 +131,14 @@ class MaintainedView:
             )
             for source, views in (parts.local_views if parts else {}).items()
         }
-        self.driver = Driver(process, queue, send=self._send, install=install, read_view=read_view)
+        self.driver = Driver(
+            process,
+            queue,
+            send=self._send,
+            install=install,
+            read_view=read_view,
+            key_information=key_information(how.algorithm, plan, how.transactions, make_zset) if view_answers else None,
+        )
 
     @property
     def waited(self) -> int:
@@ -140,6 +150,15 @@ class MaintainedView:
         """The group has come to a new state."""
         self._behind_answers = self._answers = 0
 
+    def force(self) -> None:
+        """Its interval has passed since the oldest transaction came that is part of no state."""
+        self.driver.force()
+
+    @property
+    def interval(self) -> int:
+        """The seconds after which a transaction is to be part of a state; 0: whenever that is."""
+        return int((self.how.options or {}).get("interval", 0))
+
     def learn(self, query: Query, keys: int, rows: int) -> None:
         """So many keys went out with a query, and so many rows came back."""
         hop = getattr(query, "hop", None)
@@ -148,6 +167,8 @@ class MaintainedView:
 
     def deliver(self, transaction: Transaction) -> None:
         """A transaction of a source arrives."""
+        if relies_on_single(self.how):
+            refuse_several(transaction, self.how)
         self._inbox.take_place(_place_of(transaction))
         wrapper = self._wrappers.get(transaction.source)
         if wrapper is not None:
@@ -189,6 +210,32 @@ class MaintainedView:
             else:
                 self._answers += 1
                 self.driver.answer(*arrived)
+
+
+def relies_on_single(how: Maintenance) -> bool:
+    """Whether its level holds only because its sources have declared that their transactions are single updates."""
+    levels = algorithm(how.algorithm).levels
+    return how.transactions is Transactions.SINGLE and levels[Transactions.LOCAL] < levels[Transactions.SINGLE]
+
+
+def refuse_several(transaction: Transaction, how: Maintenance) -> None:
+    """ProtocolError if it is more than one insertion, deletion or modification of what the view reads.
+
+    What a capture could not tell apart is no transaction of the source: it is taken as one state, which is right.
+    """
+    changes = net(change for change in transaction.changes if change.relation in how.view.relations)
+    updates = max(sum(change.count < 0 for change in changes), sum(change.count > 0 for change in changes))
+    if not transaction.merged and max(updates, len({change.relation for change in changes})) > 1:
+        # The reason is all that is stored of a halt, so the remedy is in it.
+        raise ProtocolError(
+            f"{transaction.source} is declared to commit single updates, and its transaction at {transaction.position} "
+            f"has several, which {how.algorithm} would show one by one; declare its transactions local and use "
+            f"{_WITH_TRANSACTIONS[how.algorithm]}, or reload the view",
+        )
+
+
+_WITH_TRANSACTIONS = {"strobe": "t-strobe", "c-strobe": "c-t-strobe"}
+"""for each algorithm that relies on single updates, the one that does not"""
 
 
 class _Inbox:

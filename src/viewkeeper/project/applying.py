@@ -116,6 +116,7 @@ class _Application:
                 keys=source.keys,
                 foreign_keys=source.foreign_keys,
                 hierarchies=source.hierarchies,
+                transactions=source.transactions,
                 install=source.install,
             )
         except SourceUnfit as error:

@@ -5,7 +5,7 @@ A source that was added is known from the warehouse. One that was not is looked 
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,15 +64,20 @@ def _ask_the_doctor(source: ProjectSource) -> str:
     )
 
 
-def check_views(views: tuple[ProjectView, ...], relations: Mapping[str, Relation]) -> dict[str, Relation]:
-    """The error of the first view that cannot be over these relations, with its place; else these and the views."""
+def check_views(
+    views: tuple[ProjectView, ...], relations: Mapping[str, Relation], single: Collection[str] = ()
+) -> dict[str, Relation]:
+    """The error of the first view that cannot be over these relations, with its place; else these and the views.
+
+    `single` are the sources that are declared to commit single updates.
+    """
     known = dict(relations)
     for view in views:
         try:
             parsed = parse_definition(view.sql, known)
-            refuse_in_itself(parsed)
+            refuse_in_itself(parsed, single)
         except ViewkeeperError as error:
-            raise placed(_as_written(view, known) or error, view.place) from error
+            raise placed(_as_written(view, known, single) or error, view.place) from error
         if isinstance(parsed, View | OuterJoinView):
             key = key_of_view(parsed) if isinstance(parsed, View) else None
             types = tuple(column.expression.type for column in parsed.output)
@@ -80,11 +85,13 @@ def check_views(views: tuple[ProjectView, ...], relations: Mapping[str, Relation
     return known
 
 
-def _as_written(view: ProjectView, relations: Mapping[str, Relation]) -> ViewkeeperError | None:
+def _as_written(
+    view: ProjectView, relations: Mapping[str, Relation], single: Collection[str]
+) -> ViewkeeperError | None:
     """The error of a view without the defaults of its project, which would move what stands behind them in its line;
     None if it has none."""
     try:
-        refuse_in_itself(parse_definition(view.written, relations))
+        refuse_in_itself(parse_definition(view.written, relations), single)
     except ViewkeeperError as error:
         return error
     return None

@@ -17,7 +17,7 @@ from sqlglot import TokenType
 from viewkeeper.errors import DefinitionError
 from viewkeeper.project.places import problem
 from viewkeeper.project.yaml_values import Text, Value, meant
-from viewkeeper.sql.definition import PROPERTIES, read_definition
+from viewkeeper.sql.definition import OF_ALGORITHMS, PROPERTIES, read_definition
 from viewkeeper.sql.refresh_mode import RefreshMode, refresh_of
 from viewkeeper.sql.syntax import words
 from viewkeeper.warehouse.self_maintained.choosing import OF_SELF_MAINTAINED
@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 
 OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
-    Kind.JOINS: ("consistency", "algorithm", "storage", "group", "retention", "global_timeout", "nested_updates"),
+    Kind.JOINS: ("consistency", "algorithm", "storage", "group", "retention", "global_timeout", *OF_ALGORITHMS),
     Kind.OUTER_JOINS: OF_SELF_MAINTAINED,
     Kind.SUMMARIES: OF_SUMMARIES,
     Kind.OVER_VIEWS: ("retention",),
@@ -65,8 +65,8 @@ def _contradicted(own: Mapping[str, str], values: Mapping[str, str]) -> set[str]
     """Defaults that do not go together with what the view says itself."""
     gone = set()
     if own.get("storage", "remote") not in _CHOSEN:
-        gone |= {"algorithm", "nested_updates"}
-    if {"algorithm", "nested_updates"} & own.keys() and values.get("storage", "remote") not in _CHOSEN:
+        gone |= {"algorithm", *OF_ALGORITHMS}
+    if {"algorithm", *OF_ALGORITHMS} & own.keys() and values.get("storage", "remote") not in _CHOSEN:
         gone.add("storage")
     if "refresh" in own and refresh_of(own.items()).mode is not RefreshMode.CONTINUOUS:
         gone |= {"consistency"} if values.get("consistency") == "complete" else set()

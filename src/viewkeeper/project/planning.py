@@ -47,7 +47,8 @@ def make_plan(
     for step in sources:
         source = content.sources[step.name]
         relations |= relations_at(source, spark, identity) if step.changes else stored[step.name].relations
-    known = check_views(content.views, relations)
+    single = [one.name for one in content.sources.values() if _transactions(one, stored.get(one.name)) == "single"]
+    known = check_views(content.views, relations, single)
     declared = {name: [*source.foreign_keys] for name, source in content.sources.items()}
     for name, before in stored.items():
         declared.setdefault(name, []).extend(before.foreign_keys)
@@ -140,9 +141,16 @@ def _differences(source: ProjectSource, stored: "SourceDefinition") -> list[str]
         for table, chains in source.hierarchies.items()
         if not chains and stored.hierarchies.get(table)
     ]
+    if source.transactions is not None and source.transactions != stored.transactions:
+        found.append(f"its transactions are declared {source.transactions}, and were {stored.transactions}")
     if source.install and not stored.installed:
         found.append("what capture needs is installed")
     return found
+
+
+def _transactions(source: ProjectSource, stored: "SourceDefinition | None") -> str | None:
+    """What is declared of the transactions of a source: what was declared before stays declared."""
+    return source.transactions or (None if stored is None else stored.transactions)
 
 
 def is_moved(source: ProjectSource, stored: "SourceDefinition") -> bool:

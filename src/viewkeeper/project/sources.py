@@ -9,6 +9,7 @@
         keys: {people: id}
         foreign_keys: {people.city: geo.cities.id}
         hierarchies: {people: [id, city]}           or a list of chains: [[day, month, year], [day, week]]
+        transactions: single                        each is a single update
 
 References to the environment stay in the URL: what is stored and shown never has the value of a variable.
 """
@@ -18,14 +19,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+from viewkeeper.errors import DefinitionError
 from viewkeeper.project.places import Place, problem
 from viewkeeper.project.yaml_values import Text, Value, meant
 from viewkeeper.sources.registry import KINDS, kind_of
 from viewkeeper.sources.urls import shown
 from viewkeeper.summary.hierarchies import Chains, chains_of
-from viewkeeper.warehouse.known_sources import SOURCE_NAME
+from viewkeeper.warehouse.known_sources import SOURCE_NAME, declared_transactions
 
-FIELDS = ("url", "install", "tables", "keys", "foreign_keys", "hierarchies")
+FIELDS = ("url", "install", "tables", "keys", "foreign_keys", "hierarchies", "transactions")
 _HERE = ("files://./", "delta://./")
 _SQLITE = "sqlite:///"
 
@@ -42,6 +44,7 @@ class ProjectSource:
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     foreign_keys: tuple[tuple[str, str], ...] = ()
     hierarchies: Mapping[str, Chains] = field(default_factory=dict)
+    transactions: str | None = None
 
     @property
     def kind(self) -> str:
@@ -72,7 +75,16 @@ def _source(name: str, value: Value, folder: Path) -> ProjectSource:
         _lists(fields["keys"]) if "keys" in fields else {},
         _foreign_keys(fields["foreign_keys"]) if "foreign_keys" in fields else (),
         _hierarchies(fields["hierarchies"]) if "hierarchies" in fields else {},
+        _transactions(fields["transactions"]) if "transactions" in fields else None,
     )
+
+
+def _transactions(value: Value) -> str | None:
+    text = value.text()
+    try:
+        return declared_transactions(text.value)
+    except DefinitionError as error:
+        raise problem(text.place, error.detail, error.hint) from None
 
 
 def _lists(value: Value) -> dict[str, tuple[str, ...]]:

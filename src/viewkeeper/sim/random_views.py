@@ -75,8 +75,16 @@ def random_view(random: Random, relations: dict[str, Relation], *, self_join: bo
     return parse_view(random_sql(random, relations, self_join=self_join), relations, name="v")
 
 
-def random_sql(random: Random, relations: dict[str, Relation], *, self_join: bool, by_key: bool = False) -> str:
-    """The text of such a view; `by_key`: many of its joins are by the key of a relation."""
+def random_sql(
+    random: Random,
+    relations: dict[str, Relation],
+    *,
+    self_join: bool,
+    by_key: bool = False,
+    most_columns: bool = False,
+) -> str:
+    """The text of such a view; `by_key`: many of its joins are by the key of a relation; `most_columns`: it shows them
+    as they are."""
     occurrences = [(relation, name.split(".")[1]) for name, relation in relations.items()]
     if self_join:
         again = random.choice(list(relations.values()))
@@ -101,7 +109,8 @@ def random_sql(random: Random, relations: dict[str, Relation], *, self_join: boo
             conditions.append(_join_condition(random, random.choice(occurrences[:place]), (relation, alias)))
         joins.append((table, conditions, False))
     where = [_selection(random, occurrences) for _ in range(random.choice((0, 0, 1, 2)))]
-    return f"SELECT {_projection(random, occurrences)} FROM {_from_clause(random, joins, where)}"
+    shown = _most_columns(random, occurrences) if most_columns else _projection(random, occurrences)
+    return f"SELECT {shown} FROM {_from_clause(random, joins, where)}"
 
 
 def _from_clause(random: Random, joins: list[tuple[str, list[str], bool]], where: list[str]) -> str:
@@ -139,6 +148,16 @@ def _join_condition(random: Random, left: Occurrence, right: Occurrence) -> str:
 def _key_condition(random: Random, left: Occurrence, right: Occurrence) -> str:
     """The whole key of the right one, from numbers of the left one."""
     return " AND ".join(f"{left[1]}.{random.choice('ab')} = {right[1]}.{column}" for column in right[0].key or ())
+
+
+def _most_columns(random: Random, occurrences: list[Occurrence]) -> str:
+    shown = [
+        f"{alias}.{column} AS {alias}_{column}"
+        for relation, alias in occurrences
+        for column in relation.columns
+        if random.random() < 0.9
+    ]
+    return ", ".join(shown) or _projection(random, occurrences)
 
 
 def _selection(random: Random, occurrences: list[Occurrence]) -> str:

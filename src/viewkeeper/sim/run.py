@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from viewkeeper.algebra.joins import JoinPlan
-from viewkeeper.algorithms.registry import algorithm, prepare
+from viewkeeper.algorithms.registry import algorithm, key_information, prepare
 from viewkeeper.checker.history import History
 from viewkeeper.clock import Random, seeded
 from viewkeeper.levels import Level
@@ -80,6 +80,10 @@ class Simulation:
             tuple(sources),
             send=self.world.send,
             observer=observer,
+            interval=int(dict(scenario.options).get("interval", 0)),
+            key_information=key_information(scenario.algorithm, plan, scenario.transactions)
+            if scenario.key_information
+            else None,
         )
 
     def run(self, choose: Callable[[list[Event]], Event]) -> Run:

@@ -11,7 +11,7 @@ from viewkeeper.sources.multi_relation import BATCH
 
 FLAGS = (
     "multi_relation", "keyless", "self_join", "out_of_order", "whole_transactions", "crossing", "repeats", "mediator",
-    "merge",
+    "merge", "key_information",
 )  # fmt: skip
 _RANGES = (
     ("relations", 1, 12), ("updates", 0, 100_000), ("seed", 0, 2**63), ("wrapper_batch", 1, BATCH), ("views", 1, 12),
@@ -56,6 +56,8 @@ class Scenario:
     restarts: int = 0
     without_quiet: int | None = None
     """transactions after which algorithms that wait for quiet give way to one that does not"""
+    key_information: bool = False
+    """the view answers what it can, as it always does under the live mediator; it shows most columns, so that it can"""
     options: tuple[tuple[str, int | bool], ...] = field(default=())
     """options of the algorithm; a dict does too"""
 
@@ -86,7 +88,10 @@ class Scenario:
             )
         if self.multi_relation and self.out_of_order:
             raise UsageError("--out-of-order breaks the order that --multi-relation rests on", "leave one of them out")
-
+        if self.key_information and self.out_of_order:
+            raise UsageError("--out-of-order breaks the order that --key-information rests on", "leave one of them out")
+        if self.live and dict(self.options).get("interval"):
+            raise UsageError("the live mediator measures an interval in seconds, and a run has none", "leave it out")
         if self.wrapper_batch != BATCH and not self.multi_relation:
             raise UsageError("--wrapper-batch is about the multi-relation wrapper", "add --multi-relation")
         for flag in ("multi_relation", "out_of_order", "whole_transactions") if self.live else ():
@@ -120,6 +125,7 @@ class Scenario:
         """A scenario for soaking: two to four relations, and by turns whatever else the algorithm serves."""
         chosen = algorithm(name)
         features: dict[str, Any] = {"relations": 2 + seed // 2 % 3, "self_join": seed % 5 == 0}
+        features["key_information"] = chosen.needs_keys and seed % 2 == 1
         features["keyless"] = not chosen.needs_keys and seed % 3 == 1
         if chosen.over_wrapper and seed % 4 == 3:
             features |= {"multi_relation": True, "wrapper_batch": (BATCH, 1, 2)[seed // 4 % 3]}
@@ -150,6 +156,7 @@ class Scenario:
             features |= {"crossing": dice.random() < 0.4, "repeats": dice.random() < 0.4}
         if dice.random() < 0.25:
             features["without_quiet"] = dice.randint(1, 4)
+        features["key_information"] = chosen.needs_keys and dice.random() < 0.5
         return cls._with_options(name, transactions, seed, features)
 
     @classmethod
@@ -160,6 +167,7 @@ class Scenario:
         choices: dict[str, tuple[int | bool, ...]] = {
             "batch": (64, 1, 2, 3), "window": (64, 1, 2), "period": (8, 1, 2, 3), "updates": (64, 1, 2, 3),
             "grouped": (True, False), "share": (False, True),
+            "interval": (0,) if features.get("mediator") else (0, 2, 5),
         }  # fmt: skip
         options = tuple(
             (option, choices[option][seed // 3 % len(choices[option])]) for option in sorted(chosen.options)

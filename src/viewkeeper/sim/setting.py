@@ -30,8 +30,9 @@ def random_setting(scenario: Scenario) -> Setting:
     random = seeded(scenario.seed)
     relations = random_relations(random, scenario.relations, scenario.source_count, keyless=scenario.keyless)
     rows = {name: random_rows(random, relation) for name, relation in relations.items()}
+    by_key = scenario.live or scenario.key_information
     sql, *more = (
-        random_sql(random, read, self_join=scenario.self_join, by_key=scenario.live)
+        random_sql(random, read, self_join=scenario.self_join, by_key=by_key, most_columns=scenario.key_information)
         for read in _read_by_views(random, relations, scenario.views)
     )
     script = random_script(

@@ -19,6 +19,9 @@ from viewkeeper.sql.syntax import EXPECTED, parse_statement, position, spark_sql
 RETENTION = "retention"
 GLOBAL_TIMEOUT = "global_timeout"
 """how long a missing part of a global transaction is waited for"""
+INTERVAL = "interval"
+OF_ALGORITHMS = ("nested_updates", "period", INTERVAL, "grouped", "window", "share")
+"""options of single algorithms"""
 PROPERTIES = (
     "consistency",
     "algorithm",
@@ -29,7 +32,7 @@ PROPERTIES = (
     "core",
     RETENTION,
     GLOBAL_TIMEOUT,
-    "nested_updates",
+    *OF_ALGORITHMS,
 )
 REPLACED = {
     "nested_depth": (
@@ -39,9 +42,11 @@ REPLACED = {
 }
 """properties that there were: the fact, and the remedy"""
 _CHOICES = {
-    "consistency": ("auto", "convergent", "weak", "strong", "complete"),
+    "consistency": ("auto", "none", "convergent", "weak", "strong", "complete"),
     "minmax": ("node", "recompute"),
     "core": ("none", "stored"),
+    "grouped": ("true", "false"),
+    "share": ("false", "true"),
 }
 
 
@@ -120,7 +125,7 @@ def _properties(items: list[exp.Expr]) -> tuple[tuple[str, str], ...]:
                 code="unknown-property",
             )
     refresh_of(result.items())
-    for key in (RETENTION, GLOBAL_TIMEOUT):
+    for key in (RETENTION, GLOBAL_TIMEOUT, INTERVAL):
         if key in result:
             _check_duration(key, result[key])
     return tuple(result.items())
@@ -128,6 +133,7 @@ def _properties(items: list[exp.Expr]) -> tuple[tuple[str, str], ...]:
 
 def _check_duration(key: str, value: str) -> None:
     try:
-        seconds(value)
+        if seconds(value) < 1 and key == INTERVAL:
+            raise UsageError("it is less than a second", "write '1 s' or more, or leave it out")
     except UsageError as error:
         raise DefinitionError(f"the {key} of a view cannot be {value!r}", error.hint, code="unknown-property") from None

@@ -6,12 +6,11 @@ group of a new view     the one that it asks for; else one that shares a source 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.errors import DefinitionError, UnsupportedClause, ViewkeeperError
 from viewkeeper.mediator.choice import choose
 from viewkeeper.mediator.group import because_it_reads
 from viewkeeper.mediator.maintained import Maintenance
-from viewkeeper.sql.definition import GLOBAL_TIMEOUT
+from viewkeeper.sql.definition import GLOBAL_TIMEOUT, OF_ALGORITHMS
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
@@ -114,8 +113,8 @@ class KeptViews:
         """How a view is maintained, or would be; `before` is the algorithm that has maintained it."""
         if VIEWS in view.sources:
             return self._over_views(view)
-        spanning = len(self.spanning(tuple(dict.fromkeys([*view.sources, *together_with])))) > 1
-        return choose(view, Transactions.GLOBAL if spanning else Transactions.LOCAL, before=before)
+        sources = tuple(dict.fromkeys([*view.sources, *together_with]))
+        return choose(view, self.sources.transactions(sources), before=before)
 
     def spanning(self, sources: Sequence[str]) -> list[str]:
         """Those of these sources whose transactions may be parts of global ones."""
@@ -207,7 +206,7 @@ def refuse_over_views(view: View) -> None:
             f"{view.name} reads views and tables of sources at once",
             f"make a view of {', '.join(tables)} first, and join the views",
         )
-    for name in ("consistency", "algorithm", "group", "global_timeout", "nested_updates"):
+    for name in ("consistency", "algorithm", "group", GLOBAL_TIMEOUT, *OF_ALGORITHMS):
         if name in dict(view.properties):
             raise UnsupportedClause(
                 f"{view.name} follows the views that it reads, so the property {name} does not apply to it",

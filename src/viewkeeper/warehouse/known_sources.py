@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.errors import DefinitionError, SourceError, SourceUnfit, UnknownName, did_you_mean
 from viewkeeper.messages import Position
 from viewkeeper.sources.base import Finding, Request, Source, statements
@@ -57,6 +58,13 @@ class KnownSources:
             )
         return known[name]
 
+    def transactions(self, sources: Sequence[str]) -> Transactions:
+        """What the sources of a view commit at once: over several of them, at one, or a single update."""
+        definitions = [self.definition(name) for name in sources]
+        if sum(one.global_transactions for one in definitions) > 1:
+            return Transactions.GLOBAL
+        return max((one.transactions for one in definitions), key=list(Transactions).index)
+
     def relations(self) -> dict[str, Relation]:
         """Every relation of every source, by full name."""
         return {name: one for definition in self.definitions().values() for name, one in definition.relations.items()}
@@ -73,12 +81,14 @@ class KnownSources:
         hierarchies: Mapping[str, Declared],
         *,
         install: bool,
+        transactions: str | None = None,
     ) -> SourceDefinition:
         """Connect, check what capture needs (or put it in place), and remember the source."""
         if not SOURCE_NAME.fullmatch(name):
             raise DefinitionError(
                 f"a source cannot be named {name!r}", "use lower-case letters, digits and _, as in shop or crm_2"
             )
+        declared = declared_transactions(transactions)
         before = self.definitions().get(name)
         if before is not None and shown(url) != before.url:
             raise DefinitionError(
@@ -89,6 +99,7 @@ class KnownSources:
             if tables is not None and before.tables is not None:
                 tables = list(dict.fromkeys((*before.tables, *tables)))
             keys = {**before.keys, **keys}
+            declared = declared or before.transactions
         foreign_keys = foreign_keys_after(name, () if before is None else before.foreign_keys, foreign_keys)
         chains = hierarchies_after({} if before is None else before.hierarchies, hierarchies)
         request = Request(
@@ -116,6 +127,7 @@ class KnownSources:
                 foreign_keys,
                 chains,
                 _anew(before, altered, source),
+                declared or Transactions.LOCAL,
             )
             self._definitions.write(definition)
             # Last: what was altered is known by what is noted, until the definition says it.
@@ -249,6 +261,20 @@ class KnownSources:
                 self._forget(name)
             except SourceError:
                 continue
+
+
+def declared_transactions(name: str | None) -> Transactions | None:
+    """What a user declares of the transactions of a source, if anything."""
+    known = (Transactions.LOCAL, Transactions.SINGLE)
+    if name is None:
+        return None
+    if name not in known:
+        raise DefinitionError(
+            f"the transactions of a source cannot be declared {name!r}",
+            f"{did_you_mean(name, known)}declare single, if each of them is a single update, or local; global ones are "
+            "known by the table global_tx",
+        )
+    return Transactions(name)
 
 
 def _anew(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.errors import DamagedWarehouse
 from viewkeeper.messages import Position
 from viewkeeper.sources.registry import kind_of
@@ -32,6 +33,8 @@ class SourceDefinition:
     hierarchies: Mapping[str, Chains] = field(default_factory=dict)
     anew: Mapping[str, tuple[Position, str]] = field(default_factory=dict)
     """relations that were altered and registered as they are since: where in the stream that was, and what it was"""
+    transactions: Transactions = Transactions.LOCAL
+    """what was declared of its transactions: that each is a single update, or nothing"""
 
     @property
     def kind(self) -> str:
@@ -69,6 +72,7 @@ class SourceFiles:
                 tuple((child, parent) for child, parent in told["foreign_keys"]),
                 {table: chains_of(declared) for table, declared in told["hierarchies"].items()},
                 {name: (until, reason) for name, (until, reason) in told.get("anew", {}).items()},
+                Transactions(told.get("transactions", Transactions.LOCAL)),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise DamagedWarehouse(
@@ -101,6 +105,7 @@ def _told(definition: SourceDefinition) -> dict[str, Any]:
         "foreign_keys": definition.foreign_keys,
         "hierarchies": {table: list(map(list, chains)) for table, chains in definition.hierarchies.items()},
         "anew": {name: list(told) for name, told in definition.anew.items()},
+        "transactions": str(definition.transactions),
     }
 
 

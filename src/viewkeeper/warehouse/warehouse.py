@@ -183,18 +183,21 @@ class Warehouse:
         keys: Mapping[str, str | Sequence[str]] | None = None,
         foreign_keys: Sequence[tuple[str, str]] = (),
         hierarchies: Mapping[str, Sequence[str] | Sequence[Sequence[str]]] | None = None,
+        transactions: str | None = None,
         install: bool = False,
     ) -> tuple[str, ...]:
         """Add a database, lake or folder by its URL; the names of its relations.
 
         `install` puts in place what capturing its changes needs; without it a missing piece is an error that names it.
+        `transactions` = "single" declares that each of its transactions is a single update, which strobe and c-strobe
+        rely on; "local" takes that back. A view that relies on it is halted when a larger one comes.
         A password is not stored: see `viewkeeper.sources.urls`. Hierarchies are {"stores": ["storeID", "city"]}, or
         with several chains {"days": [["day", "month", "year"], ["day", "week"]]}; [] withdraws those of a table.
         Foreign keys, ("orders.cust", "crm.people.id"), are relied upon and not enforced; ("orders.cust", "") withdraws
         one.
         """
         definition = self._keeper.sources.add(
-            name, url, tables, keys or {}, foreign_keys, hierarchies or {}, install=install
+            name, url, tables, keys or {}, foreign_keys, hierarchies or {}, install=install, transactions=transactions
         )
         self._keeper.summaries.look_again()
         return tuple(definition.relations)

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from viewkeeper.levels import Level
+from viewkeeper.sql.definition import RETENTION
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
 from viewkeeper.storage.self_maintained import storage_of
 from viewkeeper.warehouse.altering.alteration import Alteration
-from viewkeeper.warehouse.altering.canonical import RETENTION
 from viewkeeper.warehouse.altering.in_place import algorithm_before
 from viewkeeper.warehouse.altering.making_anew import reload_as
 from viewkeeper.warehouse.altering.planning import Plan, plan_alteration

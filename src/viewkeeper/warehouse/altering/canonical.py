@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from viewkeeper.durations import seconds
-from viewkeeper.sql.definition import GLOBAL_TIMEOUT
+from viewkeeper.sql.definition import GLOBAL_TIMEOUT, INTERVAL, RETENTION
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
@@ -25,8 +25,9 @@ _DEFAULTS = {
     "storage": "remote",
     "minmax": "node",
     "core": "none",
+    "grouped": "true",
+    "share": "false",
 }
-RETENTION = "retention"
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def properties_of(parsed: Parsed) -> dict[str, object]:
             refresh = refresh_of(parsed.properties)
             if refresh.mode is not RefreshMode.CONTINUOUS:
                 told[name] = (str(refresh.mode), refresh.seconds)
-        elif name in (RETENTION, GLOBAL_TIMEOUT):
+        elif name in (RETENTION, GLOBAL_TIMEOUT, INTERVAL):
             told[name] = seconds(value)
         elif _DEFAULTS.get(name) != value:
             told[name] = value

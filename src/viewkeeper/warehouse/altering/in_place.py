@@ -1,11 +1,11 @@
 """What can be changed while the rows of a view stay as they are.
 
-retention                                 always
-consistency, algorithm, nested_updates    of a join: if what is stored is the same, and the algorithm that of its group
-consistency                               of a self-maintained view: if it is alone in its group
-consistency, refresh                      of a summary: if that does not take it to another lattice, see `_of_summary`
-group                                     if it is the group that it has
-storage                                   if it is the storage that it has
+retention                               always
+consistency, algorithm, its options     of a join: if what is stored is the same, and so is the algorithm of its group
+consistency                             of a self-maintained view: if it is alone in its group
+consistency, refresh                    of a summary: if that does not take it to another lattice, see `_of_summary`
+group                                   if it is the group that it has
+storage                                 if it is the storage that it has
 
 Everything else is a reload.
 """

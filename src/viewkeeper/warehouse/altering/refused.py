@@ -1,5 +1,7 @@
 """Definitions that creating the view would refuse, as far as that is known before anything is read."""
 
+from collections.abc import Collection
+
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.mediator.choice import choose
 from viewkeeper.sql.relation import Relation
@@ -33,8 +35,9 @@ def refuse_new(overview: Overview, staying: Catalog, new: Parsed) -> None:
         KeptViews(lambda: staying, overview.sources).how(new)
 
 
-def refuse_in_itself(new: Parsed) -> None:
-    """The error that creating a view would end with in any warehouse, whatever its sources are."""
+def refuse_in_itself(new: Parsed, single: Collection[str] = ()) -> None:
+    """The error that creating a view would end with in any warehouse over sources of which these have declared that
+    their transactions are single updates."""
     if isinstance(new, SummaryView | Family):
         _fact_of(new)
         return
@@ -42,7 +45,7 @@ def refuse_in_itself(new: Parsed) -> None:
     if isinstance(new, View) and VIEWS in new.sources:
         refuse_over_views(new)
     elif isinstance(new, View) and storage == REMOTE:
-        choose(new, Transactions.LOCAL)
+        choose(new, Transactions.SINGLE if set(new.sources) <= set(single) else Transactions.LOCAL)
     elif storage is not None:
         supposed(new, Decision(storage, ()))
 

@@ -64,6 +64,11 @@ COMPUTES = {
 }
 """by algorithm"""
 
+KNOWN_FROM_THE_VIEW = (
+    "What the view itself has is not asked for: a question by keys, of which it has all rows and columns that the join "
+    "needs, is answered from it."
+)
+
 BY_KEYS = ("conventional", "strobe", "t-strobe", "g-strobe", "c-strobe", "c-t-strobe", "periodic-c-strobe")
 """those that ask nothing for a deletion, and n - 1 questions for an insertion"""
 READ_THE_VIEW = (*BY_KEYS, "eca-key", "recompute")

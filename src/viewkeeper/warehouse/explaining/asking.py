@@ -4,12 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from viewkeeper.algebra.adaptive import MOST_ROWS
-from viewkeeper.algorithms.registry import Transactions
+from viewkeeper.algorithms.registry import Transactions, algorithm
 from viewkeeper.levels import Level
 from viewkeeper.mediator.choice import CHEAPEST, promised
-from viewkeeper.mediator.maintained import Maintenance
+from viewkeeper.mediator.maintained import Maintenance, relies_on_single
 from viewkeeper.warehouse.explaining.advice import advice_for
-from viewkeeper.warehouse.explaining.algorithm_words import COMPUTES, MEANS, READ_THE_VIEW, questions
+from viewkeeper.warehouse.explaining.algorithm_words import (
+    COMPUTES,
+    KNOWN_FROM_THE_VIEW,
+    MEANS,
+    READ_THE_VIEW,
+    questions,
+)
 from viewkeeper.warehouse.explaining.explanation import InWords, RelationCost
 from viewkeeper.warehouse.explaining.join_facts import asked, joined_relations, only_spark, room_of, with_known_sizes
 from viewkeeper.warehouse.explaining.measured import measured_of
@@ -141,6 +147,8 @@ def _how(join: AskingJoin, sweeps: Sequence[Sweep]) -> tuple[str, ...]:
         computes = [f"A change of {sweep.start}: {_way(sweep)}." for sweep in sweeps] + [COMPUTES[join.algorithm]]
     else:
         computes = ["Conditions and columns of the view are applied to these rows here. Nobody is asked."]
+    if any(sweep.steps for sweep in sweeps) and algorithm(join.algorithm).needs_keys and join.level >= Level.STRONG:
+        computes.append(KNOWN_FROM_THE_VIEW)
     last = "The rows of the view that go and come are committed together with their state."
     return (told_of(join.sources), *computes, last)
 
@@ -168,6 +176,9 @@ def _why(how: Maintenance, join: AskingJoin) -> tuple[str, ...]:
     if how.transactions is Transactions.GLOBAL:
         kept = "are kept whole" if join.level >= Level.STRONG else "are seen in parts"
         why.append(f"transactions may span {listed(join.sources)}, which have a table global_tx: they {kept}")
+    if how.transactions is Transactions.SINGLE:
+        several = ": a larger one halts the view" if relies_on_single(how) else ""
+        why.append(f"each transaction of {listed(join.sources)} is a single update, as was declared{several}")
     if how.parts is not None:
         together = [local for views in how.parts.local_views.values() for local in views if len(local.operands) > 1]
         names = listed(operand.relation.name for local in together for operand in local.operands)

@@ -8,7 +8,9 @@ from urllib.parse import urlsplit
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.errors import UnsupportedClause
+from viewkeeper.mediator.choice import with_option
 from viewkeeper.sources.registry import KINDS
+from viewkeeper.sql.definition import OF_ALGORITHMS
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.view import Operand, OutputColumn, View
@@ -27,13 +29,14 @@ def facts_of(
     """All that is known before a relation is read; `rates` are transactions per hour, by source."""
     properties = dict(view.properties)
     asked = properties.get("algorithm", "auto")
+    options = [name for name in OF_ALGORITHMS if name in properties]
     tree = _tree(view)
     return JoinFacts(
         tuple(_relation(view, operand, tree, sources, rates) for operand in view.operands),
         outer=isinstance(view, OuterJoinView),
         equalities=tree is not None,
         over_views=VIEWS in view.sources,
-        algorithm=asked if asked != "auto" else "nested-sweep" if "nested_updates" in properties else None,
+        algorithm=asked if asked != "auto" else next((with_option(one)[0] for one in options), None),
     )
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from viewkeeper.algebra.joins import JoinPlan
-from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.mediator.choice import choose
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.sources.local_queries import together
@@ -19,8 +18,7 @@ def maintenance(view: View, sources: KnownSources, before: str | None) -> Mainte
     """How a view is maintained, or would be; `before` is the algorithm that has maintained it."""
     if VIEWS in view.sources:
         return Maintenance(view, "batched-sweep")
-    spanning = [name for name in view.sources if sources.definition(name).global_transactions]
-    return choose(view, Transactions.GLOBAL if len(spanning) > 1 else Transactions.LOCAL, before=before)
+    return choose(view, sources.transactions(view.sources), before=before)
 
 
 def sweeps(how: Maintenance) -> tuple[Sweep, ...]:
