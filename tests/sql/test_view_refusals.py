@@ -268,3 +268,10 @@ def test_a_definition_has_a_name(catalog: Catalog) -> None:
     assert refused.value.hint == (
         "did you mean SELECT? write CREATE MATERIALIZED VIEW name AS SELECT ... FROM source.table ..."
     )
+
+
+def test_two_tables_that_differ_in_case_alone() -> None:
+    catalog = {name: Relation(name, "pg", ("id",), ("INT",)) for name in ("pg.public.Orders", "pg.public.orders")}
+    with pytest.raises(DefinitionError, match=r"pg.public.Orders and pg.public.orders differ in case alone") as refused:
+        parse_view("SELECT id FROM pg.public.`Orders`", catalog)
+    assert "rename one of them" in refused.value.hint

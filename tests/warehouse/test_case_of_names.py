@@ -75,6 +75,23 @@ def test_sources_are_found_in_any_case(warehouse):
     assert warehouse.sources == ()
 
 
+def test_what_is_declared_may_be_in_any_case(warehouse, database, tmp_path):
+    database.execute("CREATE TABLE Cities (Id INTEGER PRIMARY KEY, Region TEXT)")
+    warehouse.add_source(
+        "geo",
+        f"sqlite:///{tmp_path / 's.db'}",
+        tables=["CITIES"],
+        keys={"cities": "ID"},
+        foreign_keys=[("geo.CITIES.id", "shop.orders.id")],
+        hierarchies={"cities": ["ID", "region"]},
+        install=True,
+    )
+    [made] = (source for source in warehouse.sources if source.name == "geo")
+    assert [*made.relations] == ["geo.Cities"]
+    assert made.foreign_keys == (("Cities.Id", "shop.orders.id"),)
+    assert dict(made.hierarchies) == {"Cities": (("Id", "Region"),)}
+
+
 def test_the_command_line_takes_any_case(warehouse, tmp_path):
     warehouse.close()
     lake = str(tmp_path / "lake")

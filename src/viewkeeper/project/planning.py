@@ -24,6 +24,7 @@ from viewkeeper.project.views import ProjectView, dependants
 from viewkeeper.sources.urls import shown
 from viewkeeper.sql.relation import Relation
 from viewkeeper.warehouse.altering.reading import tables_in
+from viewkeeper.warehouse.declared import as_the_source_spells
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -113,6 +114,9 @@ def source_step(source: ProjectSource, stored: "SourceDefinition | None", views:
 def _differences(source: ProjectSource, stored: "SourceDefinition") -> list[str]:
     """What the project declares and the warehouse does not know. What it declared before stays declared."""
     found = []
+    foreign_keys, hierarchies = as_the_source_spells(
+        source.name, stored.relations, source.foreign_keys, source.hierarchies
+    )
     if is_moved(source, stored):
         found.append(f"it is at {shown(source.url)}, and was at {stored.url}")
     if stored.tables is not None:
@@ -127,18 +131,18 @@ def _differences(source: ProjectSource, stored: "SourceDefinition") -> list[str]
     ]
     found += [
         f"the foreign key {child} → {parent} is declared"
-        for child, parent in source.foreign_keys
+        for child, parent in foreign_keys
         if (child, parent) not in stored.foreign_keys
     ]
     found += [
         f"the hierarchy {', '.join(levels)} of {table} is declared"
-        for table, chains in source.hierarchies.items()
+        for table, chains in hierarchies.items()
         for levels in chains
         if levels not in stored.hierarchies.get(table, ())
     ]
     found += [
         f"the hierarchies of {table} are withdrawn"
-        for table, chains in source.hierarchies.items()
+        for table, chains in hierarchies.items()
         if not chains and stored.hierarchies.get(table)
     ]
     if source.transactions is not None and source.transactions != stored.transactions:

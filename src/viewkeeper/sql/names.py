@@ -92,7 +92,13 @@ def spelling(operands: tuple[Operand, ...]) -> Mapping[tuple[str, str], str]:
 def _relation(table: exp.Table, parts: tuple[str, ...], catalog: Catalog) -> Relation:
     name, where = ".".join(parts), position(table)
     relations = {known.lower(): relation for known, relation in catalog.items()}
-    relation = catalog.get(".".join(part.name for part in table.parts)) or relations.get(name)
+    alike = sorted(known for known in catalog if known.lower() == name)
+    if len(alike) > 1:
+        raise DefinitionError(
+            f"{' and '.join(alike)} differ in case alone, and SQL does not tell upper from lower case{where}",
+            "rename one of them at its source, or add the source with the table that you need alone",
+        )
+    relation = relations.get(name)
     if relation is None:
         same_table = [known.name for key, known in relations.items() if key.rpartition(".")[2] == parts[-1]]
         hint = f"write {' or '.join(same_table)}" if same_table else closest(name, catalog)

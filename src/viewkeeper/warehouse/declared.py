@@ -44,6 +44,35 @@ def check_declared(
         _check_columns(relation, [column], f"the foreign key {child}")
 
 
+def as_the_source_spells(
+    source: str,
+    relations: Mapping[str, Relation],
+    foreign_keys: Sequence[tuple[str, str]],
+    chains: Mapping[str, Chains],
+) -> tuple[tuple[tuple[str, str], ...], dict[str, Chains]]:
+    """What is declared with the names of the source's own tables and columns; what it does not have stays as it is."""
+    tables = {name.removeprefix(f"{source}.").casefold(): name for name in relations}
+
+    def table_of(name: str) -> str:
+        found = tables.get(name.removeprefix(f"{source}.").casefold())
+        return name if found is None else found.removeprefix(f"{source}.")
+
+    def column_of(table: str, name: str) -> str:
+        relation = relations.get(f"{source}.{table}")
+        known = {} if relation is None else {column.casefold(): column for column in relation.columns}
+        return known.get(name.casefold(), name)
+
+    def key(child: str) -> str:
+        table, dot, column = child.rpartition(".")
+        return f"{table_of(table)}{dot}{column_of(table_of(table), column)}"
+
+    spelled = {
+        table_of(table): tuple(tuple(column_of(table_of(table), level) for level in levels) for levels in several)
+        for table, several in chains.items()
+    }
+    return tuple(dict.fromkeys((key(child), parent) for child, parent in foreign_keys)), spelled
+
+
 def hierarchies_after(before: Mapping[str, Chains], declared: Mapping[str, Declared]) -> dict[str, Chains]:
     """What is declared now beside what was; an empty declaration withdraws all chains of a table."""
     found = dict(before)

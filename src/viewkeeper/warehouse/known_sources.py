@@ -18,7 +18,7 @@ from viewkeeper.sources.registry import kind_of, open_source
 from viewkeeper.sources.urls import naming_variables, resolved, shown
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.hierarchies import Declared
-from viewkeeper.warehouse.declared import check_declared, foreign_keys_after, hierarchies_after
+from viewkeeper.warehouse.declared import as_the_source_spells, check_declared, foreign_keys_after, hierarchies_after
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.source_files import WORKSPACES, SourceDefinition, SourceFiles
 
@@ -112,6 +112,7 @@ class KnownSources:
         source = self._opened(request, url)
         try:
             altered = {} if before is None else altered_since(before.relations, source)
+            foreign_keys, chains = as_the_source_spells(name, source.relations, foreign_keys, chains)
             check_declared(name, source.relations, foreign_keys, chains)
             if install:
                 source.install()

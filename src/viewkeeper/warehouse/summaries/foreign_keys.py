@@ -14,11 +14,11 @@ from viewkeeper.warehouse.source_files import SourceDefinition
 
 
 class DeclaredForeignKeys:
-    """The foreign keys of all sources, by full names of columns."""
+    """The foreign keys of all sources, by full names of columns in folded case."""
 
     def __init__(self, sources: Mapping[str, SourceDefinition]) -> None:
         self._pairs = frozenset(
-            (f"{source.name}.{child.removeprefix(f'{source.name}.')}", parent)
+            (f"{source.name}.{child.removeprefix(f'{source.name}.')}".casefold(), parent.casefold())
             for source in sources.values()
             for child, parent in source.foreign_keys
         )
@@ -30,7 +30,10 @@ class DeclaredForeignKeys:
         found: set[str] = set()
         for one in dimensions:
             pairs = {
-                (f"{relations[column.partition('.')[0]]}.{column.partition('.')[2]}", f"{one.relation.name}.{key}")
+                (
+                    f"{relations[column.partition('.')[0]]}.{column.partition('.')[2]}".casefold(),
+                    f"{one.relation.name}.{key}".casefold(),
+                )
                 for column, key in one.on
             }
             before = {column.partition(".")[0] for column, _ in one.on} - {FACT}
