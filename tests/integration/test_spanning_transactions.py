@@ -4,6 +4,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
+import pyarrow.compute as pc
 import pytest
 from mariadb_server import MariaDb
 from postgres_server import PostgresServer
@@ -64,3 +66,34 @@ def test_a_spanning_transaction_is_never_seen_half(urls: dict[str, str], mariadb
     assert not half["batched-sweep"]
     assert not half["g-strobe"]
     assert half["t-strobe"]
+
+
+def test_a_part_that_a_server_does_not_commit_is_named_and_given_up(
+    urls: dict[str, str], mariadb: MariaDb, tmp_path: Path
+) -> None:
+    with Warehouse.open(tmp_path / "lake") as warehouse:
+        for name, url in urls.items():
+            warehouse.add_source(name, url, install=True)
+        warehouse.create_view(f"CREATE MATERIALIZED VIEW both AS {BOTH}")
+        with psycopg.connect(urls["home"]) as home:
+            home.execute("UPDATE accounts SET amount = 40 WHERE id = 0")
+            home.execute("INSERT INTO global_tx VALUES ('g', 'home', 'home,away')")
+        warehouse.catch_up()
+        (wait,) = warehouse.status().waits
+        assert (wait.wait.id, wait.wait.missing) == ("g", ("away",))
+        assert warehouse.arrow("both").filter(pc.field("h_id") == 0).column("home").to_pylist() == [50]
+        warehouse.give_up("g")
+        warehouse.catch_up(history=tmp_path / "half.json")
+        assert warehouse.arrow("both").filter(pc.field("h_id") == 0).column("home").to_pylist() == [40]
+        assert [view.consistency for view in warehouse.status().views] == ["weak"]
+        with mariadb.session("spanning") as away:
+            away.execute("BEGIN")
+            away.execute("UPDATE accounts SET amount = 60 WHERE id = 0")
+            away.execute("INSERT INTO global_tx VALUES ('g', 'away', 'home,away')")
+            away.execute("COMMIT")
+        warehouse.catch_up()
+        status = warehouse.status()
+        assert (status.waits, status.given_up) == ((), ())
+        assert [view.consistency for view in status.views] == ["complete"]
+        assert warehouse.audit("both").clean
+    assert check(History.load(tmp_path / "half.json")).level is Level.WEAK

@@ -151,6 +151,7 @@ def test_a_wait_that_is_given_up_on_request(algorithm: str, restarted: bool) -> 
         assert group.waits == ()
         (given,) = group.given_up
         assert (given.id, given.missing, given.why) == ("t1", ("crm",), ASKED)
+        assert kept.remembered.to_give_up == []
         assert {(0, 1, 0), (1, 1, 0)} <= kept.shown()
         if not restarted:
             kept.accounts.raised("crm", 0, "t1")
@@ -232,3 +233,20 @@ def test_a_view_that_does_not_keep_transactions_whole_waits_for_nothing() -> Non
     kept.accounts.raised("shop", 0, "t1")
     assert kept.catch_up() == ()
     assert (0, 1, 0) in kept.shown()
+
+
+def test_a_run_that_is_at_work_is_asked_to_give_up() -> None:
+    kept = Kept("batched-sweep")
+    with kept.mediator() as mediator:
+        kept.accounts.raised("shop", 0, "t1")
+        mediator.catch_up()
+
+        def ask_once_it_is_noted() -> None:
+            if kept.remembered.held and not kept.remembered.gone:
+                kept.remembered.to_give_up = list(kept.remembered.held)
+            if (0, 1, 0) in kept.shown():
+                mediator.stop()
+
+        mediator.run(60, ask_once_it_is_noted)
+    assert (0, 1, 0) in kept.shown()
+    assert [given.why for given in kept.remembered.gone.values()] == [ASKED]

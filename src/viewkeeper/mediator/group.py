@@ -27,7 +27,7 @@ from viewkeeper.mediator.maintained import MaintainedView, Maintenance
 from viewkeeper.mediator.report import GroupReport
 from viewkeeper.mediator.stream import Event, Stream
 from viewkeeper.mediator.unknown_rows import Unknown
-from viewkeeper.mediator.waits import ASKED, TIMEOUT, GivenUp, Incomplete, Wait, WaitStore, given_up
+from viewkeeper.mediator.waits import ASKED, TIMEOUT, GivenUp, Incomplete, Wait, WaitStore, given_up, is_among
 from viewkeeper.mediator.without_quiet import MOST_BEHIND_ANSWERS, without_quiet
 from viewkeeper.messages import Position, Query, Transaction, Vector, ViewDelta
 from viewkeeper.sources.base import Disruption
@@ -103,11 +103,6 @@ class GroupPlan:
 def because_it_reads(halted: str, reason: str) -> str:
     """Why a view is halted that reads one that is; what only viewkeeper knows of is not mentioned."""
     return reason if halted.startswith(OWN) else f"it reads {halted}, which is halted: {reason}"
-
-
-def _is_among(wait: Wait, others: Collection[Wait]) -> bool:
-    """Whether it is one of these; more of its parts may have come since they were seen."""
-    return any(one.id == wait.id and set(one.arrived) & set(wait.arrived) for one in others)
 
 
 @dataclass(frozen=True)
@@ -446,14 +441,17 @@ class Group:
         self._ask_what_to_give_up()
         patience = self._give_up_after
         due = [
-            (wait, ASKED if _is_among(wait, self._to_give_up) else TIMEOUT)
+            (wait, ASKED if is_among(wait, self._to_give_up) else TIMEOUT)
             for wait in self.waits
-            if _is_among(wait, self._to_give_up) or (patience is not None and wait.seconds() >= patience)
+            if is_among(wait, self._to_give_up) or (patience is not None and wait.seconds() >= patience)
         ]
         given = [given_up(wait, why) for wait, why in due if self._has_not_come(wait)]
         self._unsure = len(given) < len(due)
         for one in given:
             self._give_up(one)
+        if given and self._to_give_up and not self._unsure and self._wait_store is not None:
+            self._wait_store.forget_asked(self.name)
+            self._to_give_up = ()
         if given:
             self.waits = ()
             for view in tuple(self.views.values()):

@@ -63,6 +63,11 @@ def given_up(wait: Wait, why: str) -> GivenUp:
     return GivenUp(unique_id(), wait.id, wait.missing, wait.arrived, wait.since, now().isoformat(), why)
 
 
+def is_among(wait: Wait, others: Iterable[Wait]) -> bool:
+    """Whether it is one of these; more of its parts may have come since they were seen."""
+    return any(one.id == wait.id and set(one.arrived) & set(wait.arrived) for one in others)
+
+
 class WaitStore(Protocol):
     """Where waits are remembered between runs, and where another process asks that one be given up."""
 

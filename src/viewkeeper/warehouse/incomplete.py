@@ -14,7 +14,7 @@ from viewkeeper.clock import unique_id
 from viewkeeper.durations import seconds
 from viewkeeper.errors import DamagedWarehouse, StorageFailure, UsageError
 from viewkeeper.levels import Level
-from viewkeeper.mediator.waits import GivenUp, Wait
+from viewkeeper.mediator.waits import GivenUp, Wait, is_among
 from viewkeeper.sql.definition import GLOBAL_TIMEOUT
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.commit_log import HOME
@@ -95,9 +95,8 @@ class IncompleteTransactions:
     # --- for everybody ---
 
     def all_waits(self, catalog: Mapping[str, Definition]) -> tuple[GroupWait, ...]:
-        asked = [(group, wait) for group, one in self._all(_ASKED) for wait in _waits(one)]
         return tuple(
-            GroupWait(group, views, wait, any(g == group and w.id == wait.id for g, w in asked))
+            GroupWait(group, views, wait, is_among(wait, self.asked(group)))
             for group, one in self._all(_WAITS)
             if (views := views_of(catalog, group))
             for wait in _waits(one)
