@@ -161,6 +161,17 @@ def test_what_does_not_wait_has_no_successor(name: str) -> None:
     assert without_quiet(how, alone=True) is None
 
 
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("name", ["strobe", "t-strobe", "nested-sweep"])
+def test_one_that_shows_parts_of_global_transactions_is_not_followed_by_one_that_waits_for_them(
+    name: str, alone: bool
+) -> None:
+    (how,) = Shop().group("g", {"a": (THREE_WAY, name)}).views
+    successor = without_quiet(replace(how, transactions=Transactions.GLOBAL), alone=alone)
+    assert successor is not None
+    assert not ALGORITHMS[successor.algorithm].whole_global_transactions
+
+
 def test_a_successor_promises_no_less_and_stores_the_same() -> None:
     shop = Shop()
     for name, one in ALGORITHMS.items():
