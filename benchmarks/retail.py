@@ -35,7 +35,7 @@ KINDS = (UPDATE, INSERTION)
 
 # Each is so many times as slow as the other: the first median over the second.
 RATIOS = {
-    "recompute / commit, on the driver": ("recompute_on_driver", "commit"),
+    "recompute / commit, on the driver": ("rematerialize", "commit"),
     "recompute each / with lattice, in Spark": ("recompute_each", "recompute_with_lattice"),
     "counting / recompute with lattice, in Spark": ("counting", "recompute_with_lattice"),
     "propagate without lattice / with, on the driver": ("propagate_on_driver_without_lattice", "propagate_on_driver"),

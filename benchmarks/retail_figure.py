@@ -3,8 +3,8 @@
     python benchmarks/retail_figure.py [--figure docs/pictures/figure-10.svg] [--page docs/summary-tables.md]
                                        [--rounds 5] [--warm-ups 2] [--quick]
 
-    rematerialize          pos read, the four tables computed along the lattice, written and synced
-    propagate + refresh    one commit: the changes appended to pos, propagated, all tables refreshed, written and synced
+    propagate + refresh    one commit: the changes appended to pos, propagated, all tables refreshed and written
+    rematerialize          one commit: the changes appended to pos, all tables computed along the lattice and written
     propagate              the summary-deltas alone, with the lattice and without
 
 All of it is Arrow on the driver: no engine is compared with another. Prints JSON: the medians of the rounds after
@@ -31,7 +31,7 @@ from retail_warehouse import INSERTION, UPDATE, RetailWarehouse
 from viewkeeper.warehouse.session import local_session
 
 SERIES = {
-    REMATERIALIZE: "recompute_on_driver",
+    REMATERIALIZE: "rematerialize",
     MAINTAIN: "commit",
     WITHOUT_LATTICE: "propagate_on_driver_without_lattice",
     PROPAGATE: "propagate_on_driver",

@@ -79,11 +79,9 @@ def _one_round(shop: RetailWarehouse, kind: str, changes: int, *, in_spark: bool
     _check_summary_deltas(answers)
     maintained = shop.maintain(changed)
     maintained["propagate_and_refresh"] = maintained["propagate"] + maintained["refresh"]
-    return (
-        {way: statistics.median(seconds) for way, seconds in taken.items()}
-        | maintained
-        | shop.recompute(in_spark=in_spark)
-    )
+    propagated = {way: statistics.median(seconds) for way, seconds in taken.items()}
+    recomputed = {"rematerialize": shop.rematerialize(changed)} | (shop.recompute() if in_spark else {})
+    return propagated | maintained | recomputed
 
 
 def _check_summary_deltas(answers: Mapping[str, Mapping[str, pa.Table]]) -> None:

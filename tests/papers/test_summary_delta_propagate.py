@@ -6,6 +6,7 @@ The SQL of the paper runs beside ours, in DuckDB, over the same rows.
 from datetime import date
 
 import pytest
+import sqlglot
 from retail_paper import (
     CHANGES,
     FIGURE_1,
@@ -20,10 +21,12 @@ from retail_paper import (
     table,
     whole_sql,
 )
+from sqlglot import exp
 
 from viewkeeper.summary.defined import Defined
-from viewkeeper.summary.hidden_nodes import root_of, with_hidden
+from viewkeeper.summary.hidden_nodes import with_hidden
 from viewkeeper.summary.node import Node
+from viewkeeper.summary.roots import root_of
 from viewkeeper.summary.statements import WEIGHT, Names, summary_delta, whole_table, with_extremes
 
 SEEDS = pytest.mark.parametrize("seed", range(5))
@@ -119,6 +122,17 @@ def test_figure_7_the_prepared_changes_join_nothing_and_carry_the_item():
     assert {group.sql for group in prepared.groups} == {"`fact.storeID`", "`fact.itemID`"}
     assert edge_between(prepared).joined == ()
     assert edge_between(SIC, prepared).joined == ("items",)
+
+
+def test_figure_7_is_the_statement_that_runs():
+    """Added up by store and item, then joined: not by the date and the quantity, which are in functions only."""
+    sql = sqlglot.parse_one(delta_sql(edge_between(SIC), "changes", preaggregated=True), dialect="spark")
+    [within] = [one for one in sql.find_all(exp.Select) if one is not sql]
+    assert {one.name for one in within.args["group"].expressions} == {"storeID", "itemID"}
+    assert not within.args.get("joins")
+    assert [join.this.name for join in sql.args["joins"]] == ["items"]
+    assert "qty" in within.sql()
+    assert "qty" not in {column.name for column in sql.find_all(exp.Column) if column.find_ancestor(exp.Select) is sql}
 
 
 @SEEDS

@@ -1,4 +1,4 @@
-"""Declared foreign keys: relied upon while they hold, found out when they do not. On the driver, without Spark."""
+"""Declared foreign keys: relied upon while they hold, found when they do not. All but the audit is without Spark."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from viewkeeper import Warehouse
+from viewkeeper.cli.audit import _show
 from viewkeeper.errors import DefinitionError
 from viewkeeper.warehouse.summaries.explanation import Explanation
 from viewkeeper.warehouse.summaries.keeping import BROKEN, METRICS
@@ -130,3 +131,13 @@ def test_without_a_foreign_key_nothing_is_relied_upon(tmp_path: Path) -> None:
     with pytest.raises(DefinitionError, match="is no foreign key"):
         shop.declare(("pos.itemID", "items.itemID"))
     shop.wh.close()
+
+
+def test_an_audit_counts_facts_without_a_row(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    shop.change("INSERT INTO pos VALUES (50, 1, 9, 100), (51, 2, NULL, 7)")
+    by_store, by_category = shop.wh.audits("by_store", "by_category")
+    assert by_store.clean
+    assert by_category.clean
+    assert by_store.broken_foreign_keys == by_category.broken_foreign_keys == (("shop.items", 2),)
+    _show(by_store, 10)
+    assert "2 facts without a row in shop.items, which a declared foreign key promises" in capsys.readouterr().out
