@@ -137,6 +137,7 @@ def test_what_was_declared_stays_when_a_source_is_added_again(here: Path) -> Non
     assert again["hierarchies"] == {"orders": [["id", "cust"]]}
     assert again["foreign_keys"] == [["orders.cust", "crm.people.id"]]
     assert output("sources").splitlines()[-1] == "foreign key: shop.orders.cust → crm.people.id"
+    assert json.loads(output(*shop, "--json", "--foreign-key", "orders.cust="))["foreign_keys"] == []
     crm = ("add-source", "crm", "sqlite:///crm.db", "--install")
     output(*crm, "--key", "people=id")
     assert json.loads(output(*crm, "--json"))["relations"]["crm.people"]["key"] == ["id"]
