@@ -37,6 +37,17 @@ from viewkeeper.warehouse.summaries.lattice import Lattice
 
 UPDATE, INSERTION = "update", "insertion"
 WAYS_IN_SPARK = {"recompute_with_lattice": recompute_with_lattice, "recompute_each": recompute_each}
+TYPES = {
+    "storeID": "INT",
+    "itemID": "INT",
+    "date": "DATE",
+    "city": "STRING",
+    "region": "STRING",
+    "category": "STRING",
+    "EarliestSale": "DATE",
+    "TotalCount": "BIGINT",
+    "TotalQuantity": "BIGINT",
+}
 DECLARED = {
     "stores": {"key": ["storeID"], "hierarchy": ["storeID", "city", "region"]},
     "items": {"key": ["itemID"]},
@@ -155,7 +166,8 @@ class RetailWarehouse:
         with self._other.commit() as commit:
             commit.state("retail", {"load": f"{self._rematerialized:09d}"}, {"pos": changes})
             for name, rows in made.items():
-                commit.create(f"{name}_{self._rematerialized}".lower(), rows=rows, layout="rewritten", distinct=True)
+                new, columns = f"{name}_{self._rematerialized}".lower(), {one: TYPES[one] for one in rows.column_names}
+                commit.create(new, columns, rows=rows, layout="rewritten", distinct=True)
                 if before:
                     commit.drop(f"{name}_{before}".lower())
         return time.perf_counter() - start
