@@ -6,7 +6,6 @@ reload    facts and dimensions read anew; what is different becomes a new state 
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import isclose
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.errors import UsageError
@@ -20,18 +19,14 @@ from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.in_spark import with_weight
 from viewkeeper.warehouse.summaries.lattice import Lattice, Table
 from viewkeeper.warehouse.summaries.recomputing import differences
+from viewkeeper.warehouse.summaries.rounding import Weighted, beyond_rounding
 from viewkeeper.warehouse.summaries.typed_rows import weighted_frame
 from viewkeeper.warehouse.view_properties import VIEWS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from viewkeeper.algebra.zset import Row
     from viewkeeper.warehouse.summaries.keeping import Summaries
-
-Weighted = tuple["Row", int]
-SAME = 1e-9
-"""How far two DOUBLE may be apart, of their size: sums are rounded in the order in which they are added up."""
 
 
 def compare(
@@ -56,7 +51,7 @@ def compare(
             stored = engines.of_frame(Snapshot(summaries.files, record).read(name, weights=True))
             difference = engines.of_frame(_selected(summaries, name, table, stored.columns, frames)) - stored
             wrong = [] if difference.is_empty() else list(difference.weights())
-            found[name] = (stored.size(), _beyond_rounding(wrong))
+            found[name] = (stored.size(), beyond_rounding(wrong))
         return found, _without_rows(lattice, frames)
 
 
@@ -120,27 +115,6 @@ def _relations(
         yield frames, at
 
 
-def _beyond_rounding(wrong: list[Weighted]) -> list[Weighted]:
-    """Without pairs of rows that differ by the rounding of DOUBLE alone."""
-    missing = [entry for entry in wrong if entry[1] > 0]
-    extra = [entry for entry in wrong if entry[1] < 0]
-    for row, weight in list(missing):
-        for other, negative in extra:
-            if weight == -negative and _alike(row, other):
-                missing.remove((row, weight))
-                extra.remove((other, negative))
-                break
-    return missing + extra
-
-
-def _alike(row: "Row", other: "Row") -> bool:
-    return all(_close(a, b) for a, b in zip(row, other, strict=True))
-
-
-def _close(a: Any, b: Any) -> bool:
-    if isinstance(a, float) and isinstance(b, float):
-        return a == b or (a != a and b != b) or isclose(a, b, rel_tol=SAME, abs_tol=SAME)
-    return bool(a == b) and type(a) is type(b)
 
 
 def reload(summaries: "Summaries", lattice: Lattice) -> None:

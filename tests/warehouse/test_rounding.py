@@ -1,0 +1,52 @@
+"""What an audit leaves out: pairs of rows that differ by the rounding of DOUBLE alone."""
+
+from decimal import Decimal
+from math import inf, nan
+
+import pytest
+
+from viewkeeper.warehouse.summaries import rounding
+from viewkeeper.warehouse.summaries.rounding import Weighted, beyond_rounding
+
+
+def test_pairs_that_differ_by_rounding_are_left_out() -> None:
+    assert beyond_rounding([(("a", 1.0, nan), 1), (("a", 1.0 + 1e-12, nan), -1)]) == []
+    assert beyond_rounding([((1e20,), 2), ((1e20 * (1 + 1e-12),), -1), ((1e20 * (1 - 1e-12),), -1)]) == []
+    assert beyond_rounding([((0.0, inf), 1), ((-1e-12, inf), -1)]) == []
+
+
+def test_what_is_different_stays() -> None:
+    different: list[list[Weighted]] = [
+        [(("a", 1.0), 1), (("b", 1.0), -1)],
+        [(("a", 1.0), 1), (("a", 1.0 + 1e-6), -1)],
+        [((1.0, nan), 1), ((1.0, inf), -1)],
+        [((1, 1.0), 1), ((True, 1.0), -1)],
+        [((Decimal(1), 1.0), 1), ((1, 1.0), -1)],
+        [((None, 1.0), 1), ((0.0, 1.0), -1)],
+        [((1.0,), 1)],
+    ]
+    for wrong in different:
+        assert beyond_rounding(wrong) == wrong
+    # Of two rows one has a partner.
+    assert beyond_rounding([((1.0,), 2), ((1.0 + 1e-12,), -1)]) == [((1.0,), 1)]
+    assert beyond_rounding([((1.0,), 1), ((1.0 + 1e-12,), -3)]) == [((1.0 + 1e-12,), -2)]
+
+
+def test_each_row_is_compared_with_few_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+    close = rounding._close
+
+    def counted(a: float, b: float) -> bool:
+        nonlocal compared
+        compared += 1
+        return close(a, b)
+
+    monkeypatch.setattr(rounding, "_close", counted)
+    rows = 8_000
+    # A key that is exact; none, and only the second DOUBLE tells rows apart; none is paired.
+    for made, shift in ((lambda n: (n, n / 7), 1e-13), (lambda n: (0.5, n / 7), 1e-13), (lambda n: (n / 7,), 0.01)):
+        wrong = [(made(n), 1) for n in range(rows)]
+        wrong += [((*row[:-1], row[-1] + shift), -1) for row, _ in reversed(wrong)]
+        compared = 0
+        assert len(beyond_rounding(wrong)) == (0 if shift < 1e-9 else 2 * rows)
+        assert compared <= 4 * rows
