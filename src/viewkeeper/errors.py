@@ -29,6 +29,7 @@
     │   └── PositionLost            the changes behind a position are gone from the source: reload the views
     ├── ProjectError                viewkeeper.yml, or a file that it names; the detail begins with file and line
     ├── SparkMissing                no Java for Spark to run on, or it does not start
+    ├── EngineFailure               Spark, Arrow or Delta Lake failed in a way that nothing here foresees
     └── UsageError                  options that do not fit together
 
 An error carries `code` (stable, for programs), `detail` (what and where) and `hint` (what to do).
@@ -229,7 +230,59 @@ class SparkMissing(ViewkeeperError):
     code = "spark-missing"
 
 
+class EngineFailure(ViewkeeperError):
+    """Spark, Arrow or Delta Lake failed in a way that nothing here foresees."""
+
+    code = "engine"
+
+
 class UsageError(ViewkeeperError):
     """Options that do not fit together."""
 
     code = "usage"
+
+
+ENGINES = {
+    "pyspark": "Spark",
+    "py4j": "Spark",
+    "pyarrow": "Arrow",
+    "deltalake": "Delta Lake",
+    "_internal": "Delta Lake",
+}
+"""packages whose exceptions say nothing to a user, and what they are called"""
+
+
+def is_of_engine(error: Exception) -> bool:
+    """Whether an exception comes from a data engine, as it is. None of them is imported to know."""
+    return any(_package(kind) in ENGINES for kind in type(error).__mro__)
+
+
+def as_viewkeeper_error(error: Exception, doing: str) -> ViewkeeperError:
+    """Any exception as one of the tree: what an engine said in one line, a mistake of this program as it is."""
+    if isinstance(error, ViewkeeperError):
+        return error
+    engine = next((ENGINES[_package(kind)] for kind in type(error).__mro__ if _package(kind) in ENGINES), None)
+    if engine is not None:
+        return EngineFailure(
+            f"{doing}: {engine} failed: {first_line(error)}",
+            "VIEWKEEPER_TRACEBACK=1 in the environment shows where; views are as they were committed",
+        )
+    return ProtocolError(f"{doing} failed: {error!r}", "its views are as they were committed")
+
+
+def _package(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
+
+
+_CAUSE = "Caused by: "
+
+
+def first_line(error: Exception) -> str:
+    """The message of an engine's error, in one line: the first, or that of the innermost cause if causes are told."""
+    text = str(error).strip()
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
+    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
+    if causes:
+        exception, _, message = causes[-1].partition(": ")
+        return message or exception
+    return lines[0] if lines else type(error).__name__

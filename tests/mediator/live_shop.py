@@ -42,6 +42,7 @@ class MemoryStore:
         self.commits: list[tuple[str, int]] = []
         self.transactions: dict[str, list[Transaction]] = {}
         self.halted: dict[str, str] = {}
+        self.failures: dict[str, str | None] = {}
         self.fails: Callable[[int], bool] = lambda number: False
         self._attempts = 0
         self._lock = threading.Lock()
@@ -70,6 +71,9 @@ class MemoryStore:
 
     def halt(self, group: str, view: str, reason: str) -> None:
         self.halted[view] = reason
+
+    def failed(self, group: str, reason: str | None) -> None:
+        self.failures[group] = reason
 
 
 class Recorder:

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from viewkeeper.cli import stopping
-from viewkeeper.errors import UsageError, ViewkeeperError
+from viewkeeper.errors import EngineFailure, UsageError, ViewkeeperError, first_line
 
 BAD_INPUT = 2
 OUR_MISTAKE = 70
@@ -134,6 +134,8 @@ def _run() -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except ViewkeeperError as error:
+        if isinstance(error, EngineFailure) and os.environ.get(TRACEBACK):
+            raise
         return _stopped() if stopping.was_interrupted(error) else _explain(error.code, error.detail, error.hint)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
@@ -171,8 +173,6 @@ def _unexpected(error: Exception) -> int:
     """What no layer below has explained: Spark's own words, or a mistake of this program."""
     again = f"{TRACEBACK}=1 in the environment shows where"
     if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
-        from viewkeeper.warehouse.spark_files import first_line
-
         return _explain("spark", f"Spark failed: {first_line(error)}", again)
     _explain("mistake", f"a mistake in viewkeeper: {type(error).__name__}: {error}", again)
     return OUR_MISTAKE

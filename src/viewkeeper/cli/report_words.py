@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from viewkeeper.cli.tables import counted
+from viewkeeper.cli.tables import counted, moment
 
 if TYPE_CHECKING:
     from viewkeeper.mediator.report import GroupReport, Report
+    from viewkeeper.warehouse.status import GroupFailure
 
 
 def summary(report: "Report") -> str:
@@ -56,6 +57,27 @@ def stopped(group: "GroupReport", report: "Report") -> str:
     """That a group has failed, and why; the failure of a source, which is told of the source, is not repeated."""
     cause = next((source.name for source in report.sources if source.failure == group.failure), None)
     return f"stopped: {group.failure}" if cause is None else f"stopped with source {cause}"
+
+
+def failed_groups(report: "Report | None") -> list[str]:
+    """A line for each reason why groups have failed."""
+    groups: dict[str, list[str]] = {}
+    for group in report.groups if report is not None else ():
+        if group.failure is not None:
+            groups.setdefault(group.failure, []).append(group.name)
+    return [
+        f"{'group' if len(names) == 1 else 'groups'} {', '.join(names)} stopped: {failure}"
+        for failure, names in groups.items()
+    ]
+
+
+def failed(failure: "GroupFailure") -> str:
+    """That the maintenance of a group stopped with an error, and what to do."""
+    views = ", ".join(failure.views) or "no view"
+    return (
+        f"group {failure.group} ({views}) failed {moment(failure.time)}: {failure.reason}\n"
+        "  its views are at their last state; the next catch-up or run tries again"
+    )
 
 
 def way_out(view: str) -> str:

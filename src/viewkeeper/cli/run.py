@@ -20,6 +20,7 @@ from viewkeeper.cli.opening import (
     warehouse_option,
 )
 from viewkeeper.clock import monotonic
+from viewkeeper.errors import ViewkeeperError
 
 if TYPE_CHECKING:
     from viewkeeper.mediator.report import Report
@@ -52,32 +53,43 @@ def run(context: click.Context, path: str, seconds: float | None, history: str |
       viewkeeper run -w lake
       viewkeeper run -w lake --seconds 60 --history run.json
     """
-    from viewkeeper.cli.report_words import summary, way_out
+    from viewkeeper.cli.report_words import failed_groups, summary, way_out
     from viewkeeper.cli.wait_words import wait_lines
     from viewkeeper.cli.watching import LASTING, report_as_json, watching
 
     with open_to_maintain(path, quiet=True) as warehouse:
         refuse_nothing_to_maintain(warehouse)
         begin = monotonic()
+        last: Report | None = None
+        hint = ""
         with watching(as_json=as_json) as show, stopped_by_signals(warehouse.stop) as begun:
 
             def watch(report: "Report") -> None:
+                nonlocal last
                 begun()
+                last = report
                 show(report)
 
-            report = warehouse.run(seconds, history=history, watch=watch)
+            try:
+                report = warehouse.run(seconds, history=history, watch=watch)
+            except ViewkeeperError as error:
+                # All groups have failed: they say why.
+                if last is None or not failed_groups(last):
+                    raise
+                report, hint = last, error.hint
         took = monotonic() - begin
         status = warehouse.status()
     halted = status.halted
-    failed = [group.failure for group in report.groups if group.failure is not None]
+    failed = failed_groups(report)
     if as_json:
         told = {"seconds": round(took, 1), **report_as_json(report, {}), "halted": halted}
         click.echo(json.dumps(told))
     else:
         click.echo(f"stopped after {took:.0f} s: {summary(report)}")
-        for failure in dict.fromkeys(failed):
-            names = [group.name for group in report.groups if group.failure == failure]
-            click.echo(f"{'group' if len(names) == 1 else 'groups'} {', '.join(names)} stopped: {failure}")
+        for line in failed:
+            click.echo(line)
+        if hint:
+            click.echo(f"  hint: {hint}")
         for view, reason in halted.items():
             click.echo(f"halted: {view}: {reason}\n{way_out(view)}")
         for line in wait_lines(status):

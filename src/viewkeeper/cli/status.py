@@ -42,6 +42,7 @@ def status(path: str, as_json: bool) -> None:
 
 
 def _show(found: "Status") -> None:
+    from viewkeeper.cli.report_words import failed
     from viewkeeper.cli.tables import counted, moment, show_table, size
     from viewkeeper.cli.wait_words import wait_lines
 
@@ -59,6 +60,8 @@ def _show(found: "Status") -> None:
     if found.hidden:
         click.echo(f"\n{counted(len(found.hidden), 'hidden table')}, {size(sum(view.bytes for view in found.hidden))}")
     _show_kept(found.views)
+    for failure in found.failures:
+        click.echo(f"\n{failed(failure)}")
     if found.sources:
         click.echo()
         rows = [

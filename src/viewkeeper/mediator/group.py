@@ -12,13 +12,14 @@ view can begin anew at any time.
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
 from viewkeeper.algorithms.update_queue import MakeZSet
 from viewkeeper.clock import monotonic
-from viewkeeper.errors import PositionLost, ProtocolError, SourceError, ViewkeeperError
+from viewkeeper.errors import PositionLost, SourceError, ViewkeeperError, as_viewkeeper_error
 from viewkeeper.mediator.alignment import Alignment, GroupChange, Place, merged
 from viewkeeper.mediator.channel import Channel, Learn
 from viewkeeper.mediator.derived import DerivedView, Follower
@@ -61,6 +62,10 @@ class Store(Protocol):
 
     def halt(self, group: str, view: str, reason: str) -> None:
         """Remember that a view is not maintained any more, and why."""
+        ...
+
+    def failed(self, group: str, reason: str | None) -> None:
+        """Remember that a group stopped at its last commit, and why; None: it did not fail."""
         ...
 
 
@@ -215,11 +220,12 @@ class Group:
                     self._bell.clear()
             self._advance()
             self._note_waits()
-        except ViewkeeperError as error:
-            self.failure = error
         except Exception as error:
-            self.failure = ProtocolError(f"group {self.name} failed: {error!r}", "its views are as they were committed")
+            self.failure = as_viewkeeper_error(error, f"group {self.name}")
         finally:
+            with suppress(ViewkeeperError, OSError):
+                # What cannot be written down is told by the failure itself.
+                self._store.failed(self.name, None if self.failure is None else self.failure.detail)
             # Others go on with the streams, and would have to wait for it.
             self.close()
 
@@ -354,9 +360,11 @@ class Group:
         """What goes wrong in one view, such as an overflow in an expression, stops that view alone."""
         try:
             work()
-        except ViewkeeperError as error:
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:
             if view in self.views:
-                self._halt(view, error.detail)
+                self._halt(view, as_viewkeeper_error(error, f"maintaining {view}").detail)
 
     def _halt(self, view: str, reason: str) -> None:
         if self._followers.pop(view, None) is None:
@@ -547,8 +555,10 @@ class Group:
                 continue
             try:
                 changes = follower.follow(changes)
-            except ViewkeeperError as error:
-                self._halt(name, error.detail)
+            except (OSError, MemoryError):
+                raise
+            except Exception as error:
+                self._halt(name, as_viewkeeper_error(error, f"maintaining {name}").detail)
         size = self._states_per_commit or len(changes)
         for first in range(0, len(changes), size):
             part = changes[first : first + size]

@@ -161,6 +161,7 @@ class Mediator:
             self._acknowledge_now_and_then()
             failures = [group.failure for group in self.groups if group.failure is not None]
             if failures and len(failures) == len(self.groups):
+                watch()
                 raise failures[0]
             left = GLANCE * 5 if seconds is None else min(GLANCE * 5, max(seconds - (monotonic() - begin), 0))
             self._stop.wait(left)

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.algebra.arrow_rows import weighted_rows
+from viewkeeper.algebra.arrow_types import in_one_type
+from viewkeeper.algebra.column_types import common_type
 from viewkeeper.errors import ExpressionError
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.type_families import Family, type_named
@@ -18,6 +20,7 @@ from viewkeeper.summary.derivation import ABOVE, ALSO, BrokenForeignKey, Derivat
 from viewkeeper.summary.grouping import canonical_floats
 from viewkeeper.summary.measures import Measure
 from viewkeeper.summary.plan import CHANGES
+from viewkeeper.summary.star import Dimension
 from viewkeeper.summary.statements import WEIGHT, sum_type
 
 Types = Callable[[Expression, str, str], pa.DataType | None]
@@ -45,6 +48,18 @@ def evaluable(edges: Sequence[Derivation]) -> bool:
                     expression.compile(_columns(expression))
                 except ExpressionError:
                     return False
+        if not all(map(_comparable, edge.joins)):
+            return False
+    return True
+
+
+def _comparable(dimension: Dimension) -> bool:
+    """Whether there is a type for each key and what it is compared with."""
+    try:
+        for (column, key), type in zip(dimension.on, dimension.types, strict=True):
+            common_type(column, type_named(type), key, type_named(dimension.type_of(key)))
+    except ExpressionError:
+        return False
     return True
 
 
@@ -155,18 +170,17 @@ def _named(table: pa.Table, alias: str, needed: set[str]) -> pa.Table:
 
 
 def _joined(rows: pa.Table, other: pa.Table, left: list[str], right: list[str]) -> pa.Table:
-    """An inner join, in which NULL meets nothing."""
-    for mine, theirs in zip(left, right, strict=True):
+    """An inner join, in which NULL meets nothing. Columns of two types are compared in the one that Spark compares
+    them in, and stay what they are."""
+    made = []
+    for place, (mine, theirs) in enumerate(zip(left, right, strict=True)):
         if rows[mine].type != other[theirs].type:
-            other = other.set_column(
-                other.column_names.index(theirs), theirs, other[theirs].cast(_wider(rows[mine].type))
-            )
-            rows = rows.set_column(rows.column_names.index(mine), mine, rows[mine].cast(_wider(rows[mine].type)))
-    return rows.join(other, left, right, join_type="inner", coalesce_keys=False, use_threads=False)
-
-
-def _wider(type: pa.DataType) -> pa.DataType:
-    return pa.int64() if pa.types.is_integer(type) else type
+            one, partner = in_one_type(mine, rows[mine], theirs, other[theirs])
+            left[place], right[place] = f"left key {place}", f"right key {place}"
+            rows, other = rows.append_column(left[place], one), other.append_column(right[place], partner)
+            made += [left[place], right[place]]
+    joined = rows.join(other, left, right, join_type="inner", coalesce_keys=False, use_threads=False)
+    return joined.drop_columns(made) if made else joined
 
 
 def _value(rows: pa.Table, expression: Expression, type: pa.DataType | None) -> pa.Array | pa.ChunkedArray:

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from viewkeeper.errors import BadDelta, StorageFailure, ViewkeeperError
+from viewkeeper.errors import BadDelta, StorageFailure, ViewkeeperError, first_line
 from viewkeeper.warehouse.columns import Columns, spark_schema
 from viewkeeper.warehouse.delta_table import DataFile
 from viewkeeper.warehouse.parquet_files import check_file
@@ -112,20 +112,6 @@ def spark_errors(
                 f"{doing}: {told}", "a file is missing or damaged: put it back from a backup, or reload the view"
             ) from error
         raise failure(f"{doing}: {told}", hint) from error
-
-
-_CAUSE = "Caused by: "
-
-
-def first_line(error: Exception) -> str:
-    """The message of a Spark error, in one line: the first, or that of the innermost cause if causes are told."""
-    text = str(error).strip()
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
-    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
-    if causes:
-        exception, _, message = causes[-1].partition(": ")
-        return message or exception
-    return lines[0] if lines else type(error).__name__
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from viewkeeper.messages import Vector
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.warehouse.catalog import Definition, tables_of
+from viewkeeper.warehouse.failures import Failures
 from viewkeeper.warehouse.halted import Halt, Halts
 from viewkeeper.warehouse.incomplete import GroupGivenUp, GroupWait, IncompleteTransactions, reached_level
 from viewkeeper.warehouse.pins import pinned_commits
@@ -53,6 +54,16 @@ class ViewStatus:
 
 
 @dataclass(frozen=True)
+class GroupFailure:
+    """A group whose maintenance stopped with an error when it was last tried. Its views are at their last state."""
+
+    group: str
+    views: tuple[str, ...]
+    reason: str
+    time: str
+
+
+@dataclass(frozen=True)
 class SourceStatus:
     """One source, as it was added."""
 
@@ -87,6 +98,8 @@ class Status:
     """global transactions that groups wait for missing parts of"""
     given_up: tuple[GroupGivenUp, ...] = ()
     """those that groups have given up waiting for, and whose parts have not all come yet"""
+    failures: tuple[GroupFailure, ...] = ()
+    """groups whose maintenance stopped with an error, and was not tried again with success"""
 
     @property
     def halted(self) -> dict[str, str]:
@@ -131,7 +144,17 @@ def status_of(files: Files, identity: str) -> Status:
         tuple(status(view) for view in views if view.hidden),
         incomplete.all_waits(catalog),
         given_up,
+        tuple(
+            GroupFailure(one.group, _maintained_by(one.group, views), one.reason, one.time)
+            for one in Failures(files.store).of(record)
+        ),
     )
+
+
+def _maintained_by(group: str, views: Sequence[Definition]) -> tuple[str, ...]:
+    """The views of a group, and the summaries that it has the facts of."""
+    cores = {view.name: view.properties.get(SUMMARY, {}).get("facts", {}).get("core") for view in views}
+    return tuple(view.name for view in views if not view.hidden and group in (view.group, cores[view.name]))
 
 
 def _status_of(

@@ -9,6 +9,7 @@ from viewkeeper.messages import Vector
 from viewkeeper.warehouse.catalog import find
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.computed_rows import small_computed
+from viewkeeper.warehouse.failures import Failures
 from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.record import REFRESHES
 from viewkeeper.warehouse.small_reads import small_rows
@@ -75,3 +76,10 @@ class StoredStates:
         definition = find(self._files.catalogs.read(record.catalog), view)
         Halts(self._files.store).add(view, definition.folder, reason, record.groups[group].last)
         self._summaries.halted_input(view, reason)
+
+    def failed(self, group: str, reason: str | None) -> None:
+        failures = Failures(self._files.store)
+        if reason is None:
+            failures.remove(group)
+        else:
+            failures.add(group, reason, self._files.log.last())

@@ -30,6 +30,7 @@ from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.commit_log import FORMAT_FILE, CommitLog, create_format, read_format
 from viewkeeper.warehouse.compaction import DEFAULT_POLICY, CompactionPolicy, Housekeeper
 from viewkeeper.warehouse.definitions import definitions_of
+from viewkeeper.warehouse.engine_errors import explaining_engines
 from viewkeeper.warehouse.histories import recording
 from viewkeeper.warehouse.incomplete import GroupWait, IncompleteTransactions
 from viewkeeper.warehouse.keeper import Keeper
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from viewkeeper.warehouse.summaries.explanation import Explanation
 
 
+@explaining_engines
 class Warehouse:
     """The stored views: one writer, any number of readers. Use it as a context manager."""
 

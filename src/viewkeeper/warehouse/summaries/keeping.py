@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from viewkeeper.clock import monotonic
-from viewkeeper.errors import UsageError, ViewkeeperError
+from viewkeeper.errors import UsageError, ViewkeeperError, as_viewkeeper_error
 from viewkeeper.messages import Vector
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
@@ -164,8 +164,10 @@ class Summaries:
                 continue
             try:
                 self._follow(commit, lattice, states)
-            except ViewkeeperError as error:
-                self.halt(lattice, error.detail)
+            except (OSError, MemoryError):
+                raise
+            except Exception as error:
+                self.halt(lattice, as_viewkeeper_error(error, f"refreshing {', '.join(lattice.visible)}").detail)
 
     def _follow(self, commit: Commit, lattice: Lattice, states: Sequence[NewState]) -> None:
         record = self.writer.last

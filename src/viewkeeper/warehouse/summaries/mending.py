@@ -115,8 +115,6 @@ def _relations(
         yield frames, at
 
 
-
-
 def reload(summaries: "Summaries", lattice: Lattice) -> None:
     """Make all tables of a lattice anew."""
     keeper, facts, record = summaries.keeper, lattice.facts, summaries.writer.last
