@@ -329,3 +329,17 @@ def test_a_plain_query_is_explained_as_such(lake: Warehouse) -> None:
     assert (told.parts, told.views, told.sql) == ((), ("sid_sales",), "SELECT SUM(n) AS n FROM sid_sales")
     with pytest.raises(UsageError, match="only a SELECT can be explained"):
         explain_query(lake.snapshot(), "DROP TABLE sid_sales")
+
+
+def test_a_constant_is_no_group_over_no_rows(tmp_path: Path, spark: "SparkSession") -> None:
+    rows = random_rows(7)
+    shop = RetailShop(tmp_path / "retail.db", {**rows, "pos": []})
+    with Warehouse.open(tmp_path / "lake", spark) as warehouse:
+        warehouse.add_source("retail", shop.url, install=True)
+        warehouse.create_view("CREATE MATERIALIZED VIEW total AS SELECT COUNT(*) AS n, SUM(qty) AS q FROM retail.pos")
+        sql = "SELECT 'all' AS a, COUNT(*) AS n, SUM(qty) AS q FROM retail.pos GROUP BY 'all'"
+        assert warehouse.sql(sql).collect() == []
+        assert warehouse.sql("SELECT COUNT(*) AS n FROM retail.pos").collect() == [(0,)]
+        shop.write("INSERT INTO pos (id, qty) VALUES (1, 2)")
+        warehouse.catch_up()
+        assert warehouse.sql(sql).collect() == [("all", 1, 2)]

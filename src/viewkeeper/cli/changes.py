@@ -36,9 +36,11 @@ def changes(
       viewkeeper changes big_orders --since 41 -w lake
       viewkeeper changes big_orders --since 0 --until 10 --format csv
     """
+    from viewkeeper.summary.statements import quoted
+
     form = form_of(form, as_json)
     quiet = as_json or data_is_piped(form, None)
     with open_to_read(path, quiet=quiet) as warehouse, warehouse.snapshot() as snapshot:
         found = snapshot.changes(view, since, until)
-        *columns, weight, state = (found[f"`{name}`"] for name in found.columns)
+        *columns, weight, state = (found[quoted(name)] for name in found.columns)
         write_result(found.orderBy(state, *columns, weight), form, None, limit)

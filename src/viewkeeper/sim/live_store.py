@@ -76,6 +76,9 @@ class SimulatedStore:
     def halt(self, group: str, view: str, reason: str) -> None:
         raise ProtocolError(f"{view} was halted: {reason}", "no simulated run has a reason to halt a view")
 
+    def failed(self, group: str, reason: str | None) -> None:
+        """The world reads the failure of the group itself."""
+
     def _state(self) -> GroupState:
         rows = {view: self._stored[view].keep(columns) for view, columns in self._columns.items()}
         return GroupState(dict(self._claimed), rows)

@@ -94,10 +94,17 @@ def as_condition(node: exp.Expr, *, written: exp.Expr | None = None) -> Expressi
     return condition
 
 
+class _Columns(MappingSchema):
+    """Columns by their names in lower case. sqlglot would read a name as SQL: the column ``a`` would be a."""
+
+    def _normalize_name(self, name: str | exp.Identifier, *_: object, **__: object) -> str:
+        return (name if isinstance(name, str) else name.name).lower()
+
+
 def _qualified(select: exp.Select, operands: tuple[Operand, ...]) -> exp.Select:
     """The tree with every column qualified, typed and spelled as its relation declares it, and without * and USING."""
     using = columns_of_using(select)
-    schema = MappingSchema(
+    schema = _Columns(
         {
             f"r{operand.index}": {
                 column.lower(): parse_type(type) or exp.DataType.build("unknown")

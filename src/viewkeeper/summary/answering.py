@@ -19,10 +19,14 @@ from viewkeeper.sql.expressions import Expression
 from viewkeeper.summary.asked import Asked, AskedTable
 from viewkeeper.summary.defined import Defined
 from viewkeeper.summary.derivation import ABOVE, ALSO, Derivation, Determined, derive
-from viewkeeper.summary.node import Extreme, ExtremeFunction, Node, rest_column
+from viewkeeper.summary.measures import OF_ALL_VALUES, ExtremeFunction
+from viewkeeper.summary.node import Extreme, Node, rest_column
 from viewkeeper.summary.plan import JOIN_COST
+from viewkeeper.summary.spread import spread_table
 from viewkeeper.summary.star import Dimension
 from viewkeeper.summary.statements import aggregate, indented, quoted, sql_of, whole_table
+
+VALUE = "_vk_value"
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ class Way:
     extremes: tuple[str, ...]
     """MIN, MAX and COUNT(DISTINCT) as items of SELECT"""
     pairs: tuple[Pairs, ...] = ()
+    spreads: tuple[tuple[str, Expression], ...] = ()
+    """columns with Σ (e - mean)², and the values that they are over"""
 
     @property
     def table(self) -> str:
@@ -136,20 +142,24 @@ def way_from(asked: Defined, node: Node, stored: StoredTables) -> Way | None:
     edge = derive(below, node, determined=stored.determined)
     if edge is None or any(dimension.relation.name not in stored.copies for dimension in edge.joins):
         return None
-    extremes = []
+    extremes, of_values = [], []
     for column, function, value in asked.extremes:
+        if function == "spread" and column not in own:
+            of_values.append((column, edge.groups[value]))
+            continue
         sql = _from_own(own[column]) if column in own else aggregate(function, sql_of(edge.groups[value]))
         extremes.append(f"{sql} AS {quoted(column)}")
     pairs = list(_pairs(edge, stored))
     if sum(len(one.added) for one in pairs) < len(edge.extension):
         return None
     groups = {group: edge.groups[group] for group in asked.node.groups}
-    return Way(stored, replace(edge, below=asked.node, groups=groups), tuple(extremes), tuple(pairs))
+    whole = replace(edge, below=asked.node, groups=groups)
+    return Way(stored, whole, tuple(extremes), tuple(pairs), tuple(of_values))
 
 
 def _own_extreme(asked: Node, node: Node, function: ExtremeFunction, value: Expression) -> Extreme | None:
     """The column of a table that has the extreme of each of its groups, if that is enough."""
-    if function == "distinct" and not node.groups.keys() <= asked.groups.keys():
+    if function in OF_ALL_VALUES and not node.groups.keys() <= asked.groups.keys():
         return None
     return next((one for one in node.extremes if one.function == function and one.value == value), None)
 
@@ -158,6 +168,8 @@ def _from_own(extreme: Extreme) -> str:
     column = f"{ABOVE}.{quoted(extreme.column)}"
     if extreme.function == "distinct":
         return f"COALESCE(MAX({column}), 0L)"
+    if extreme.function == "spread":
+        return f"MAX({column})"
     return aggregate(extreme.function, column)
 
 
@@ -186,6 +198,8 @@ def _part(table: AskedTable, way: Way, name: Callable[[str], str]) -> str:
     # Sums of DOUBLE are complete here, and have no rest.
     rests = [f"0D AS {quoted(rest_column(column))}" for one, column in edge.below.measures.items() if one.floating]
     inner = whole_table(edge, _above(way, name), dimensions, [*way.extremes, *rests])
+    if way.spreads:
+        inner = _with_spreads(way, inner, _above(way, name), dimensions)
     items = ", ".join(_item(column, sql) for column, sql in made.shown)
     text = f"SELECT {items}\nFROM (\n{indented(inner)}\n)"
     if made.having is not None:
@@ -194,6 +208,23 @@ def _part(table: AskedTable, way: Way, name: Callable[[str], str]) -> str:
         return text
     items = ", ".join(_item(column, sql) for column, sql in table.padded)
     return f"SELECT {items}\nFROM (\n{indented(text)}\n)"
+
+
+def _with_spreads(way: Way, rows: str, above: str, dimensions: Mapping[str, str]) -> str:
+    """The rows of a summary, each with Σ (e - mean)² of the values of its group."""
+    edge, node = way.edge, way.edge.below
+    keys = [quoted(key) for key in node.keys]
+    items, joins = ["t.*"], ""
+    for place, (column, value) in enumerate(way.spreads):
+        # The values of each group, counted.
+        finer = replace(node, groups={**node.groups, value: VALUE}, measures={})
+        counted = replace(edge, below=finer, groups={**edge.groups, value: value}, summed={}, computed={})
+        values = f"(\n{indented(whole_table(counted, above, dimensions))}\n)"
+        spread = spread_table(values, keys, {quoted(column): (quoted(VALUE), quoted(node.count))})
+        same = " AND ".join(f"t.{key} <=> s{place}.{key}" for key in keys) or "TRUE"
+        joins += f"\nJOIN (\n{indented(spread)}\n) AS s{place} ON {same}"
+        items.append(f"s{place}.{quoted(column)}")
+    return f"SELECT {', '.join(items)}\nFROM (\n{indented(rows)}\n) AS t{joins}"
 
 
 def _item(column: str, sql: str) -> str:

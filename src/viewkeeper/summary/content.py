@@ -10,12 +10,13 @@ have NULLs, they are filled, and a flag tells them from the value that they were
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Literal, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.summary.grouping import FALSE, TRUE, ZERO, ZERO_POINT, canonical_floats, numbered, surely
+from viewkeeper.summary.spread import spreads
 
 MOST_CHUNKS = 16
 """Each refresh adds a chunk of rows that came; with more than these they are copied into one."""
@@ -47,6 +48,16 @@ class Content(Protocol):
 
         With no columns at all, that is every row if there is a value.
         """
+
+    def best(
+        self, columns: tuple[str, ...], values: pa.Table, ranked: str, function: Literal["min", "max"], most: int
+    ) -> Found:
+        """Of the rows that `find` finds for each value, at least the `most` that are the least in `ranked`, or the
+        greatest; a NULL is neither."""
+
+    def spread(self, columns: tuple[str, ...], values: pa.Table, of: str, count: str, changed: pa.Table) -> pa.Array:
+        """For each value Σ (of - mean)² over the rows that `find` finds, each `count` times, behind changes of these
+        counts: `changed` has `columns`, `of` and `count`."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +118,24 @@ class ArrowContent:
     def find(self, columns: tuple[str, ...], values: pa.Table) -> Found:
         positions, numbers, looked_up = self._find(columns, values)
         return Found(self._taken(positions), numbers, looked_up, positions)
+
+    def best(
+        self, columns: tuple[str, ...], values: pa.Table, ranked: str, function: Literal["min", "max"], most: int
+    ) -> Found:
+        # They are in memory: to rank them costs more than it saves.
+        return self.find(columns, values)
+
+    def spread(self, columns: tuple[str, ...], values: pa.Table, of: str, count: str, changed: pa.Table) -> pa.Array:
+        found = self.find(columns, values)
+        _, (_, numbers) = numbered((values, changed), columns)
+        wanted = pc.less(numbers, pa.scalar(values.num_rows, pa.int64()))
+        changed, numbers = changed.filter(wanted), numbers.filter(wanted)
+        of_found, counts = (
+            pa.chunked_array([*found.rows[name].chunks, *changed[name].cast(found.rows[name].type).chunks])
+            for name in (of, count)
+        )
+        places = pa.concat_arrays([found.values, numbers])
+        return spreads(places, of_found.combine_chunks(), counts.combine_chunks(), values.num_rows)
 
     def where(self, columns: tuple[str, ...], values: pa.Table) -> pa.Array:
         """The positions of the rows that `find` would find, in order."""

@@ -13,8 +13,16 @@ from viewkeeper.errors import UnsupportedClause
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.summary_view import Aggregate, Function, SummaryView, aggregate_column, group_column
 from viewkeeper.sql.type_families import type_named
-from viewkeeper.summary.measures import EXTREMES, Measure, Needed, needed
-from viewkeeper.summary.node import COUNT, ExtremeFunction, Node, rest_column
+from viewkeeper.summary.measures import (
+    EXTREMES,
+    OF_ALL_VALUES,
+    ExtremeFunction,
+    Measure,
+    Needed,
+    is_spread_of_values,
+    needed,
+)
+from viewkeeper.summary.node import COUNT, Node, rest_column
 from viewkeeper.summary.star import Star, star_of
 from viewkeeper.summary.statements import quoted, spelled_out
 
@@ -109,7 +117,8 @@ class _Definer:
                     own = named is not None and measure == self._shown_as_it_is(aggregate, behind)
                     prefix = "_vk_number" if measure.kind == "count" else "_vk_sum"
                     self._measures[measure] = named if own and named else f"{prefix}_{len(self._measures)}"
-            self._sql[name] = self._formula(aggregate, behind)
+            spread = self._spread(argument) if is_spread_of_values(aggregate, argument) else None
+            self._sql[name] = self._formula(aggregate, behind, spread)
 
     @staticmethod
     def _shown_as_it_is(aggregate: Aggregate, behind: Needed) -> Measure | None:
@@ -124,20 +133,34 @@ class _Definer:
             value = quoted(self._groups[argument])
             return value if aggregate.function is not Function.COUNT_DISTINCT else f"IF({value} IS NULL, 0L, 1L)"
         function = EXTREMES[aggregate.function]
-        for stored, same, of in self._extremes:
-            if same == function and of == argument:
-                return quoted(stored)
-        column = self._plain.get(name, f"_vk_extreme_{len(self._extremes)}")
-        self._extremes.append((column, function, argument))
-        if self._recompute and function != "distinct":
+        column = self._stored_extreme(function, argument, self._plain.get(name))
+        if self._recompute and function not in OF_ALL_VALUES:
             self._measures.setdefault(Measure("count", argument), f"_vk_number_{len(self._measures)}")
         return quoted(column)
 
-    def _formula(self, aggregate: Aggregate, behind: Needed) -> str:
+    def _stored_extreme(self, function: ExtremeFunction, argument: Expression, named: str | None = None) -> str:
+        for stored, same, of in self._extremes:
+            if same == function and of == argument:
+                return stored
+        column = named or f"_vk_extreme_{len(self._extremes)}"
+        self._extremes.append((column, function, argument))
+        return column
+
+    def _spread(self, argument: Expression) -> str:
+        """Σ (e - mean)² of DOUBLE."""
+        if argument in self._groups:
+            # Within a group there is one value: 0, and NaN if that is not finite.
+            value = f"CAST({quoted(self._groups[argument])} AS DOUBLE)"
+            return f"({value} - {value})"
+        return quoted(self._stored_extreme("spread", argument))
+
+    def _formula(self, aggregate: Aggregate, behind: Needed, spread: str | None) -> str:
         """What readers see of an aggregate, over stored columns."""
         column = {measure: quoted(stored) for measure, stored in self._measures.items()}
         assert behind.count is not None
         count = column[behind.count]
+        if spread is not None:
+            return _variance(aggregate.function, count, spread)
         if behind.total is None:
             return count
         total, odd = column[behind.total], tuple(column[one] for one in behind.odd)
@@ -151,10 +174,8 @@ class _Definer:
                 return _unless_odd(f"CAST({total} AS DOUBLE) / NULLIF({count}, 0)", odd, count)
             return f"CAST({total} / CAST(NULLIF({count}, 0) AS DECIMAL(20, 0)) AS {aggregate.type})"
         assert behind.squares is not None
-        squares = column[behind.squares]
-        if odd:
-            squares = f"({squares} + COALESCE({quoted(rest_column(self._measures[behind.squares]))}, 0D))"
-        return _variance(aggregate.function, count, total, squares, odd)
+        scale = type_named(behind.total.expression.type).scale
+        return _variance(aggregate.function, count, _exact_spread(count, total, column[behind.squares], scale))
 
     def _rendered(self, expression: Expression) -> str:
         """An expression over groups and aggregates, as SQL over stored columns."""
@@ -186,24 +207,31 @@ def _unless_odd(value: str, odd: tuple[str, ...], count: str) -> str:
     )
 
 
-def _variance(function: Function, count: str, total: str, squares: str, odd: tuple[str, ...]) -> str:
-    """(n Σx² - (Σx)²) / n(n-1), or over n² for the whole population; exact numbers are subtracted as such."""
-    n, s, q = f"CAST({count} AS DOUBLE)", f"CAST({total} AS DOUBLE)", f"CAST({squares} AS DOUBLE)"
-    spread = f"GREATEST({n} * {q} - {s} * {s}, 0D)"
-    if not odd:
-        # Of two large numbers that differ little a DOUBLE knows nothing; a DECIMAL does, while it has room.
-        exact = (
-            f"try_subtract(try_multiply(CAST({count} AS DECIMAL(18, 0)), {squares}), try_multiply({total}, {total}))"
-        )
-        spread = f"COALESCE(CAST({exact} AS DOUBLE), {spread})"
+def _exact_spread(count: str, total: str, squares: str, scale: int) -> str:
+    """M = Σ (x - mean)² = Q - c (S + r) - r² / n, with c the mean, rounded, and r = S - n c, of n exact numbers.
+
+    Q = Σ x² and S = Σ x are large beside M, and c (S + r) is no larger than Q: so DECIMAL has room for it if it has for
+    Q, and what is left is small. All of it is in units of the last digit, 10^-scale.
+    """
+    n = f"CAST({count} AS DECIMAL(20, 0))"
+    s = f"CAST({total} * CAST({10**scale} AS DECIMAL({scale + 1}, 0)) AS DECIMAL(38, 0))" if scale else total
+    s = f"CAST({s} AS DECIMAL(38, 0))"
+    c = f"CAST({s} / CAST(NULLIF({count}, 0) AS DECIMAL(20, 0)) AS DECIMAL(38, 0))"
+    less = f"try_subtract(try_multiply({n}, {c}), {s})"
+    rest = f"CAST({less} AS DOUBLE)"
+    far = f"CAST(try_subtract({squares}, try_multiply({c}, try_subtract({s}, {less}))) AS DOUBLE)"
+    spread = f"GREATEST({far} - {rest} * {rest} / NULLIF(CAST({count} AS DOUBLE), 0D), 0D)"
+    return f"({spread} / {10 ** (2 * scale)}D)" if scale else spread
+
+
+def _variance(function: Function, count: str, spread: str) -> str:
+    """Σ (x - mean)² / (n - 1), or over n for the whole population."""
     sample = function in (Function.VAR_SAMP, Function.STDDEV_SAMP)
-    value = f"{spread} / NULLIF({n} * ({n} - 1), 0D)" if sample else f"{spread} / NULLIF({n} * {n}, 0D)"
-    if function in (Function.STDDEV_SAMP, Function.STDDEV_POP):
-        value = f"SQRT({value})"
-    if not odd:
-        return value
-    nonfinite = " + ".join(odd)
-    return f"CASE WHEN {count} = 0 THEN NULL WHEN {nonfinite} > 0 THEN DOUBLE('NaN') ELSE {value} END"
+    n = f"CAST({count} AS DOUBLE)"
+    value = f"{spread} / NULLIF({n} - 1D, 0D)" if sample else f"{spread} / NULLIF({n}, 0D)"
+    if sample:
+        value = f"CASE WHEN {count} > 1 THEN {value} END"
+    return f"SQRT({value})" if function in (Function.STDDEV_SAMP, Function.STDDEV_POP) else value
 
 
 def with_types(node: Node, types: dict[str, str]) -> Node:

@@ -1,8 +1,9 @@
-"""MIN, MAX and COUNT(DISTINCT e) of a table, from a hidden node that is grouped by e as well.
+"""MIN, MAX, COUNT(DISTINCT e) and the spread of a table, from a hidden node that is grouped by e as well.
 
     COUNT(DISTINCT e)   old + values that appeared - values that disappeared
     MIN(e)              least(old, least that appeared), unless the old one disappeared and nothing undercuts it:
                         then the least in the hidden node's rows of the group
+    Σ (e - mean)²       over the hidden node's rows of each group that changes
 
 The refresh of the hidden node tells which (group, e) appeared and which disappeared. So its rows are read only for
 groups that lost their extreme, all of them at once, and never the base. A NULL counts in nothing.
@@ -15,7 +16,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewkeeper.summary.content import Content
+from viewkeeper.summary.content import Content, Found
 from viewkeeper.summary.delta_join import DeltaJoin
 from viewkeeper.summary.grouping import FALSE, MINUS_ONE, ONE, ZERO, by_group, canonical_floats, first, numbered, placed
 from viewkeeper.summary.node_shape import FromNode
@@ -76,7 +77,12 @@ class Derived:
 
 
 def derive(
-    joined: DeltaJoin, changes: ValueChanges, row_groups: pa.Array, content: Content, columns: Sequence[FromNode]
+    joined: DeltaJoin,
+    changes: ValueChanges,
+    row_groups: pa.Array,
+    hidden: DeltaJoin,
+    content: Content,
+    columns: Sequence[FromNode],
 ) -> Derived:
     """The new values of all columns that are derived from the same values of the same hidden node.
 
@@ -94,13 +100,16 @@ def derive(
         if each.function == "distinct":
             new[each.column] = _distinct(joined, each.column, pair_groups, signs)
             continue
+        if each.function == "spread":
+            new[each.column] = _spread(joined, hidden, content, each)
+            continue
         ends = Ends.of(each.function, joined.stored(each.column), pair_groups, gained, lost)
         new[each.column] = ends.candidates
         if not joined.insert_only:
             missing = pc.or_(missing, pc.and_(ends.hit, pc.invert(ends.undercut)))
     missing = pc.and_(missing, joined.stays)
     if pc.any(missing).as_py():
-        functions = {each.column: each.function for each in columns if each.function != "distinct"}
+        functions = {each.column: each.function for each in columns if each.function == "min" or each.function == "max"}
         for column, found in _looked_up(
             joined, changes.rows, row_groups, content, columns[0], missing, functions
         ).items():
@@ -115,6 +124,16 @@ def _distinct(joined: DeltaJoin, column: str, numbers: pa.Array, signs: pa.Array
         what = f"{column} would be {count[below]}, below 0 (changed by {change[below]})"
         corrupt(joined.shape, joined.groups, below, what)
     return count
+
+
+def _spread(joined: DeltaJoin, hidden: DeltaJoin, content: Content, source: FromNode) -> pa.Array:
+    """Σ (value - mean)² of each group, over all its values as they will be."""
+    counts = (hidden.new[source.count], hidden.stored(source.count))
+    after, before = (column.cast(pa.int64()).fill_null(ZERO) for column in counts)
+    changed = hidden.groups.select([*source.keys, source.value]).append_column(source.count, pc.subtract(after, before))
+    changed = changed.filter(pc.not_equal(changed[source.count], ZERO))
+    wanted = joined.groups.rename_columns(list(source.keys)) if source.keys else joined.groups
+    return content.spread(source.keys, wanted, source.value, source.count, changed)
 
 
 def _looked_up(
@@ -133,28 +152,35 @@ def _looked_up(
     wanted = joined.groups.filter(missing)
     if source.keys:
         wanted = wanted.rename_columns(list(source.keys))
-    found = content.find(source.keys, wanted)
-    stored = found.rows
     members = pc.indices_nonzero(missing).cast(pa.int64())
     changed_places = placed(pa.arange(0, len(members)), members, len(joined)).take(changed_groups)
-    rows = pa.table(
-        {
-            "place": pa.concat_arrays([found.values, changed_places]),
-            "value": pa.chunked_array(
-                [*stored[source.value].chunks, *changed[VALUE].cast(stored[source.value].type).chunks]
-            ),
-            "sign": pa.concat_arrays([pa.repeat(ONE, stored.num_rows), changed[SIGN].combine_chunks()]),
-        }
-    )
-    rows = rows.filter(pc.is_valid(rows["place"]))
-    present = rows.set_column(1, "value", canonical_floats(rows["value"])).group_by(
-        ["place", "value"], use_threads=False
-    )
-    left = present.aggregate([("sign", "sum")])
-    left = left.filter(pc.greater(left["sign_sum"], ZERO))
-    places, values = left["place"].combine_chunks(), left["value"].combine_chunks()
+    # One more than disappeared of any group: whatever these are, the extreme is among the rows, if there is one.
+    lost = pa.table({"place": changed_places, "sign": changed[SIGN]})
+    lost = lost.filter(pc.and_(pc.is_valid(lost["place"]), pc.equal(lost["sign"], MINUS_ONE)))
+    most = 1 + (pc.max(pc.value_counts(lost["place"]).field("counts")).as_py() or 0)
     extremes = {}
+    found: Found | None = None
     for column, function in functions.items():
+        if found is None or found.positions is None:
+            # Rows that have positions are in memory, all of them.
+            found = content.best(source.keys, wanted, source.value, function, most)
+        stored = found.rows
+        rows = pa.table(
+            {
+                "place": pa.concat_arrays([found.values, changed_places]),
+                "value": pa.chunked_array(
+                    [*stored[source.value].chunks, *changed[VALUE].cast(stored[source.value].type).chunks]
+                ),
+                "sign": pa.concat_arrays([pa.repeat(ONE, stored.num_rows), changed[SIGN].combine_chunks()]),
+            }
+        )
+        rows = rows.filter(pc.is_valid(rows["place"]))
+        present = rows.set_column(1, "value", canonical_floats(rows["value"])).group_by(
+            ["place", "value"], use_threads=False
+        )
+        left = present.aggregate([("sign", "sum")])
+        left = left.filter(pc.greater(left["sign_sum"], ZERO))
+        places, values = left["place"].combine_chunks(), left["value"].combine_chunks()
         ranking = Ranking(function, values)
         ranks = by_group(places, len(members), {column: ranking.ranks(values)}, "min")[column]
         extremes[column] = placed(ranking.values(ranks), members, len(joined))

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.summary.derivation import ALSO, Determined, extended
-from viewkeeper.summary.measures import Measure
+from viewkeeper.summary.measures import OF_ALL_VALUES, Measure
 from viewkeeper.summary.node import Extreme, Node
 from viewkeeper.summary.star import FACT, Dimension
 
@@ -37,7 +37,7 @@ def lattice_friendly(
     shared = () if own_joins else _trusted(nodes, trusting)
     attributes = _attributes(nodes)
     measures = [one for node in nodes for one in node.measures]
-    extremes = [one for node in nodes for one in unanswered(node, nodes) if one.function != "distinct"]
+    extremes = [one for node in nodes for one in unanswered(node, nodes) if one.function not in OF_ALL_VALUES]
     friendly = []
     for node in nodes:
         joined = replace(node, dimensions=tuple(dict.fromkeys((*node.dimensions, *shared))))

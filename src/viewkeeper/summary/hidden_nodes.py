@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.summary.defined import Defined
 from viewkeeper.summary.derivation import derive
+from viewkeeper.summary.measures import OF_ALL_VALUES
 from viewkeeper.summary.node import Extreme, Node
 from viewkeeper.summary.roots import root_of
 
@@ -56,7 +57,7 @@ def with_hidden(
     made: dict[int, Node] = {}
     attached = []
     for number, (column, function, value) in enumerate(defined.extremes):
-        recomputed = recompute and function != "distinct"
+        recomputed = recompute and function not in OF_ALL_VALUES
         same = next((n for n, one in made.items() if one.stored != recomputed and value in one.groups), None)
         there = made[same] if same is not None else None if recomputed else _grouping_by(node, value, others)
         if there is None:

@@ -1,11 +1,13 @@
 """What a summary table stores for its aggregates.
 
     COUNT(e), SUM(e), AVG(e)     COUNT(e) and SUM(e)
-    VAR(e), STDDEV(e)            and SUM(e * e)
+    VAR(e), STDDEV(e)            and SUM(e * e) of exact numbers
     MIN, MAX, COUNT(DISTINCT e)  from a node of the lattice that also groups by e
+    VAR(e), STDDEV(e) of DOUBLE  COUNT(e), and Σ (e - mean)² from such a node
 
 All that is stored is linear: what a change adds to it depends on the change alone. A sum of DOUBLE is over the finite
-values; the others are counted, for an infinity that was added cannot be subtracted again.
+values; the others are counted, for an infinity that was added cannot be subtracted again. Squares of DOUBLE are not
+summed: of values that are large beside their differences nothing would be left.
 """
 
 from dataclasses import dataclass
@@ -17,11 +19,16 @@ from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.summary_view import Aggregate, Function
 from viewkeeper.sql.type_families import Family, type_named
 
-EXTREMES: dict[Function, Literal["min", "max", "distinct"]] = {
+ExtremeFunction = Literal["min", "max", "distinct", "spread"]
+"""`spread` is Σ (e - mean)²"""
+OF_ALL_VALUES = frozenset({"distinct", "spread"})
+"""those that are always from a node, and not computed from parts"""
+EXTREMES: dict[Function, ExtremeFunction] = {
     Function.MIN: "min",
     Function.MAX: "max",
     Function.COUNT_DISTINCT: "distinct",
 }
+SPREADS = (Function.VAR_SAMP, Function.VAR_POP, Function.STDDEV_SAMP, Function.STDDEV_POP)
 MOST_DIGITS = 38
 
 
@@ -66,6 +73,8 @@ def needed(aggregate: Aggregate, argument: Expression | None) -> Needed:
     count = Measure("count", argument)
     if aggregate.function is Function.COUNT:
         return Needed(count)
+    if is_spread_of_values(aggregate, argument):
+        return Needed(count)
     odd: tuple[Measure, ...] = ()
     value = argument
     if _family(argument) is Family.FLOATING:
@@ -75,6 +84,11 @@ def needed(aggregate: Aggregate, argument: Expression | None) -> Needed:
     if aggregate.function in (Function.SUM, Function.AVG):
         return Needed(count, total, odd=odd)
     return Needed(count, total, Measure("sum", _square(value), argument), odd)
+
+
+def is_spread_of_values(aggregate: Aggregate, argument: Expression) -> bool:
+    """Whether it is computed from the values themselves, and not from sums."""
+    return aggregate.function in SPREADS and _family(argument) is Family.FLOATING
 
 
 _ODD = ("NaN", "Infinity", "-Infinity")
@@ -95,23 +109,25 @@ def _typed(node: exp.Expr, like: exp.Expr) -> Expression:
 
 
 def _square(value: Expression) -> Expression:
-    """e * e, as a DECIMAL with room for sums if e is exact."""
-    known = type_named(value.type)
-    if known.family is Family.FLOATING:
-        return _typed(exp.Mul(this=_paren(value), expression=_paren(value)), value.node)
-    digits = min(2 * (known.precision or MOST_DIGITS // 2), MOST_DIGITS)
-    type = exp.DataType.build(f"decimal({digits}, {min(2 * known.scale, digits)})", dialect="spark")
-    product = exp.cast(exp.Mul(this=_paren(value), expression=_paren(value)), type)
+    """e * e in units of the last digit of e, as a DECIMAL with room for sums."""
+    digits = min(2 * (type_named(value.type).precision or MOST_DIGITS // 2), MOST_DIGITS)
+    type = exp.DataType.build(f"decimal({digits}, 0)", dialect="spark")
+    product = exp.cast(exp.Mul(this=_in_units(value), expression=_in_units(value)), type)
     product.type = type
     return Expression.from_node(product)
 
 
-def _paren(value: Expression) -> exp.Expr:
+def _in_units(value: Expression) -> exp.Expr:
     known = type_named(value.type)
     node: exp.Expr = exp.Paren(this=value.node.copy())
-    if known.family is Family.INTEGER:
-        node = exp.cast(node, exp.DataType.build(f"decimal({known.precision}, 0)", dialect="spark"))
-    return node
+    if known.scale:
+        unit = exp.cast(exp.Literal.number(10**known.scale), _decimal(known.scale + 1))
+        node = exp.Mul(this=node, expression=unit)
+    return exp.cast(node, _decimal(known.precision))
+
+
+def _decimal(digits: int) -> exp.DataType:
+    return exp.DataType.build(f"decimal({digits}, 0)", dialect="spark")
 
 
 def _family(expression: Expression) -> Family:

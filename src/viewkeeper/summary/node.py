@@ -3,27 +3,25 @@
     N  =  γ groups; COUNT(*), measures ( σ where ( fact ⋈ dimensions ) )
 
 Users see the tables that they define. Hidden ones stand above them: a root has the foreign keys of the fact, so that
-changes of dimensions need no fact; a node for MIN, MAX and COUNT(DISTINCT e) also groups by e.
+changes of dimensions need no fact; a node for MIN, MAX, COUNT(DISTINCT e) and the spread of DOUBLE also groups by e.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
 
 from viewkeeper.sql.expressions import Expression
-from viewkeeper.summary.measures import Measure
+from viewkeeper.summary.measures import ExtremeFunction, Measure
 from viewkeeper.summary.node_shape import FromNode, Linear, NodeShape, Recomputed
 from viewkeeper.summary.star import Dimension
 
-ExtremeFunction = Literal["min", "max", "distinct"]
 COUNT = "_vk_count"
 """COUNT(*), in a table that does not show it"""
 
 
 @dataclass(frozen=True)
 class Extreme:
-    """MIN(e), MAX(e) or COUNT(DISTINCT e) of a table: its column, and the node that also groups by e."""
+    """MIN(e), MAX(e), COUNT(DISTINCT e) or Σ (e - mean)² of a table: its column, and the node that also groups by e."""
 
     column: str
     function: ExtremeFunction
@@ -91,12 +89,12 @@ def shape_of(node: Node, nodes: Mapping[str, Node]) -> NodeShape:
     for extreme in node.extremes:
         behind = nodes[extreme.node]
         value = behind.groups[extreme.value]
-        if extreme.recomputed and extreme.function != "distinct":
+        if extreme.recomputed and extreme.function != "distinct" and extreme.function != "spread":
             count = node.measures[Measure("count", extreme.value)]
             recomputed.append(Recomputed(extreme.column, extreme.function, count, *recomputed_columns(extreme.column)))
         else:
             keys = tuple(behind.groups[group] for group in node.groups)
-            derived.append(FromNode(extreme.column, extreme.function, extreme.node, keys, value))
+            derived.append(FromNode(extreme.column, extreme.function, extreme.node, keys, value, behind.count))
     return NodeShape(node.name, node.keys, node.count, tuple(linear), tuple(derived), tuple(recomputed))
 
 

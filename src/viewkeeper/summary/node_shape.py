@@ -37,17 +37,19 @@ class Linear:
 
 @dataclass(frozen=True)
 class FromNode:
-    """MIN, MAX or COUNT(DISTINCT) of the column `value` of the hidden node, over the rows of a group.
+    """MIN, MAX, COUNT(DISTINCT) or the spread of the column `value` of the hidden node, over the rows of a group.
 
     `keys` are the columns of the hidden node that correspond to the keys of this table, in their order. The hidden node
     may be grouped by more columns than these and `value`.
     """
 
     column: str
-    function: Literal["min", "max", "distinct"]
+    function: Literal["min", "max", "distinct", "spread"]
     node: str
     keys: tuple[str, ...]
     value: str
+    count: str = ""
+    """the COUNT(*) of the hidden node, which `spread`, Σ (value - mean)², needs"""
 
 
 @dataclass(frozen=True)

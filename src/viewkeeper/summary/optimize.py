@@ -21,7 +21,7 @@ from viewkeeper.sql.expressions import Expression
 from viewkeeper.summary.cube_lattice import Edge, Lattice
 from viewkeeper.summary.derivation import Derivation, Determined, derive
 from viewkeeper.summary.friendly import lattice_friendly, paths_in, reached_through, unanswered, with_added
-from viewkeeper.summary.measures import Measure
+from viewkeeper.summary.measures import OF_ALL_VALUES, Measure
 from viewkeeper.summary.node import Extreme, Node
 from viewkeeper.summary.star import Dimension
 
@@ -181,4 +181,4 @@ def _derived(below: Node, above: Node, nodes: Sequence[Node], trusting: frozense
 
 def _extremes_of(node: Node) -> frozenset[tuple[str, Expression]]:
     """The functions MIN and MAX of a node. COUNT(DISTINCT e) is not computed from parts."""
-    return frozenset((one.function, one.value) for one in node.extremes if one.function != "distinct")
+    return frozenset((one.function, one.value) for one in node.extremes if one.function not in OF_ALL_VALUES)

@@ -127,7 +127,8 @@ def _joined(
     derived = {each.column: _without_change(joined, each) for each in shape.derived}
     looked_up = pa.repeat(FALSE, len(joined))
     for change, row_groups, columns in zip(changes, groups, sources.values(), strict=True):
-        found = derive(joined, change, row_groups, contents[columns[0].node], columns)
+        node = columns[0].node
+        found = derive(joined, change, row_groups, tables[node].joined, contents[node], columns)
         derived.update(found.columns)
         looked_up = pc.or_(looked_up, found.looked_up)
     return _Table(joined, derived, looked_up, kept(joined))

@@ -20,6 +20,7 @@ from viewkeeper.summary.derivation import ABOVE, ALSO, Derivation
 from viewkeeper.summary.measures import Measure
 from viewkeeper.summary.node import Node, rest_column
 from viewkeeper.summary.roots import preaggregation
+from viewkeeper.summary.spread import spread_table
 
 WEIGHT = "_vk_weight"
 LOST = "lost"
@@ -64,7 +65,10 @@ def summary_delta(edge: Derivation, names: Names) -> str:
 
 def whole_table(edge: Derivation, above: str, dimensions: Mapping[str, str], beside: Sequence[str] = ()) -> str:
     """The statement of a whole table, from the whole of what is above it; `beside` are more aggregates of the same."""
-    return _term(edge, above, [(dimensions[dimension.path], False) for dimension in edge.joins], beside)
+    joined = [(dimensions[dimension.path], False) for dimension in edge.joins]
+    # A table without groups has a row over no facts too: that is no group of another one, such as GROUP BY 'all'.
+    some = (f"{ABOVE}.{quoted(edge.above.count)} > 0",) if edge.groups and not edge.above.groups else ()
+    return _term(edge, above, joined, beside, some)
 
 
 def added_up(node: Node, rows: str) -> str:
@@ -118,12 +122,22 @@ def with_extremes(node: Node, linear: str, behind: Mapping[str, str], nodes: Map
     for place, name in enumerate(dict.fromkeys(extreme.node for extreme in node.extremes)):
         other = nodes[name]
         keys = [other.groups[group] for group in node.groups]
-        mine = [extreme for extreme in node.extremes if extreme.node == name]
+        mine = [extreme for extreme in node.extremes if extreme.node == name and extreme.function != "spread"]
         values = [f"{aggregate(e.function, quoted(other.groups[e.value]))} AS {quoted(e.column)}" for e in mine]
         by = f" GROUP BY {', '.join(map(quoted, keys))}" if keys else ""
         grouped = f"SELECT {', '.join([*map(quoted, keys), *values])} FROM {behind[name]}{by}"
-        text += f"\nJOIN ({grouped}) AS e{place} ON {_same(node, other, 't', f'e{place}')}"
-        items += [f"e{place}.{quoted(extreme.column)}" for extreme in mine]
+        if mine:
+            text += f"\nJOIN ({grouped}) AS e{place} ON {_same(node, other, 't', f'e{place}')}"
+            items += [f"e{place}.{quoted(extreme.column)}" for extreme in mine]
+        of_values = {
+            quoted(extreme.column): (quoted(other.groups[extreme.value]), quoted(other.count))
+            for extreme in node.extremes
+            if extreme.node == name and extreme.function == "spread"
+        }
+        if of_values:
+            grouped = spread_table(behind[name], [quoted(key) for key in keys], of_values)
+            text += f"\nJOIN ({grouped}) AS s{place} ON {_same(node, other, 't', f's{place}')}"
+            items += [f"s{place}.{column}" for column in of_values]
     return f"SELECT {', '.join(items)}{text}"
 
 
@@ -149,7 +163,9 @@ def _same(node: Node, behind: Node, own: str, other: str) -> str:
 
 
 def aggregate(function: str, value: str) -> str:
-    """MIN, MAX or COUNT(DISTINCT) as Spark has them."""
+    """MIN, MAX, COUNT(DISTINCT) or Σ (e - mean)² as Spark has them, over rows that are there once."""
+    if function == "spread":
+        return f"VAR_POP({value}) * COUNT({value})"
     return f"COUNT(DISTINCT {value})" if function == "distinct" else f"{function.upper()}({value})"
 
 
@@ -172,7 +188,13 @@ def tagged_column(table: int, number: int) -> str:
     return f"t{table}_{number}"
 
 
-def _term(edge: Derivation, above: str, dimensions: Sequence[tuple[str, bool]], beside: Sequence[str] = ()) -> str:
+def _term(
+    edge: Derivation,
+    above: str,
+    dimensions: Sequence[tuple[str, bool]],
+    beside: Sequence[str] = (),
+    conditions: Sequence[str] = (),
+) -> str:
     """SELECT ... FROM above JOIN dimensions GROUP BY ...; a dimension that is a change has weights."""
     node = edge.below
     signs = [f"d{place}.{WEIGHT}" for place, (_, signed) in enumerate(dimensions) if signed]
@@ -192,8 +214,8 @@ def _term(edge: Derivation, above: str, dimensions: Sequence[tuple[str, bool]], 
     text = f"SELECT {', '.join([*items, *beside])}\nFROM {above} AS {ABOVE}"
     for place, (table, _) in enumerate(dimensions):
         text += f"\nJOIN {table} AS d{place} ON {_on(edge, place)}"
-    if edge.where:
-        text += "\nWHERE " + " AND ".join(f"({sql_of(condition)})" for condition in edge.where)
+    if where := [*map(sql_of, edge.where), *conditions]:
+        text += "\nWHERE " + " AND ".join(f"({condition})" for condition in where)
     if edge.groups:
         text += f"\nGROUP BY {', '.join(map(_grouped_by, edge.groups.values()))}"
     return text
@@ -259,7 +281,8 @@ def stored_types(node: Node) -> dict[str, str]:
         if measure.floating:
             types[rest_column(column)] = "DOUBLE"
     for extreme in node.extremes:
-        types[extreme.column] = "BIGINT" if extreme.function == "distinct" else extreme.value.type
+        fixed = {"distinct": "BIGINT", "spread": "DOUBLE"}
+        types[extreme.column] = fixed.get(extreme.function, extreme.value.type)
     return types
 
 

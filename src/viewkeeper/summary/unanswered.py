@@ -10,10 +10,15 @@ from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.summary_view import readable
 from viewkeeper.summary.answering import StoredTables, way_from
 from viewkeeper.summary.defined import Defined
-from viewkeeper.summary.measures import Measure
-from viewkeeper.summary.node import ExtremeFunction, Node
+from viewkeeper.summary.measures import ExtremeFunction, Measure
+from viewkeeper.summary.node import Node
 
-_CALLS: dict[ExtremeFunction, str] = {"min": "MIN({})", "max": "MAX({})", "distinct": "COUNT(DISTINCT {})"}
+_CALLS: dict[ExtremeFunction, str] = {
+    "min": "MIN({})",
+    "max": "MAX({})",
+    "distinct": "COUNT(DISTINCT {})",
+    "spread": "VAR({})",
+}
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ NET, SIDE = "_vk_net", "_vk_side_"
 Columns = tuple[tuple[str, str], ...]
 """Names with their Spark types, in order."""
 
-# Delta refuses these in the name of a column.
+# Other writers of Delta refuse these in the name of a column. Tables of viewkeeper's own are read by nothing else, and
+# have the columns of sources under their names, whatever these are.
 _FORBIDDEN = frozenset(" ,;{}()\n\t=")
 
 
@@ -56,7 +57,8 @@ def checked_columns(
 
 
 def _refuse_bad_name(view: str, name: str) -> None:
-    if name.casefold().startswith(RESERVED) or not name or set(name) & _FORBIDDEN:
+    forbidden = frozenset() if view.startswith(RESERVED) else _FORBIDDEN
+    if name.casefold().startswith(RESERVED) or not name or set(name) & forbidden:
         raise DefinitionError(
             f"view {view}: a column cannot be named {name!r}",
             f"use AS: names that begin with {RESERVED} are reserved, and Delta allows none of ' ,;{{}}()=' in them",

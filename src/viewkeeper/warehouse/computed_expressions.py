@@ -8,6 +8,7 @@ from sqlglot import exp
 from viewkeeper.sql.evaluation import flat_name
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.type_families import parse_type
+from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.catalog import Definition
 
 
@@ -17,7 +18,7 @@ class ComputedExpressions:
     def __init__(self, view: Definition, tables: Sequence[Definition]) -> None:
         types = {name: type for table in tables for name, type in table.columns}
         self.having = None if view.having is None else _typed(view.having, types)
-        told = view.expressions or [(name, f"`{name}`", type) for name, type in view.columns]
+        told = view.expressions or [(name, quoted(name), type) for name, type in view.columns]
         self.shown = tuple((name, _typed(sql, types), type) for name, sql, type in told)
 
     @property

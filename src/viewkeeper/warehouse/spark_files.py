@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from viewkeeper.errors import BadDelta, StorageFailure, ViewkeeperError, first_line
+from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.columns import Columns, spark_schema
 from viewkeeper.warehouse.delta_table import DataFile
 from viewkeeper.warehouse.parquet_files import check_file
@@ -57,7 +58,7 @@ def write_frame(
 
     observation = Observation()
     if sorted_by:
-        frame = frame.sort(*(F.col(f"`{column}`") for column in sorted_by))
+        frame = frame.sort(*(F.col(quoted(column)) for column in sorted_by))
     observed = frame.observe(observation, *(column.alias(key) for key, column in observe.items()))
     with spark_errors(f"writing {store.path(folder)}"), exact_timestamps(frame.sparkSession):
         writing = observed.write.option("maxRecordsPerFile", ROWS_PER_FILE).option("compression", "zstd")

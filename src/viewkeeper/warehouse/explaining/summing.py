@@ -183,7 +183,9 @@ def _why(lattice: Lattice, tables: Sequence[Table]) -> tuple[str, ...]:
         f"{level}, because {decided}: {MEANS[level]}",
         "summary-delta, because it groups: changes are added up, and that takes no question",
     ]
-    extremes = [one for table in tables for one in lattice.nodes[table.table].extremes if one.function != "distinct"]
+    extremes = [
+        one for table in tables for one in lattice.nodes[table.table].extremes if one.function in ("min", "max")
+    ]
     if any(extreme.recomputed for extreme in extremes):
         why.append("extremes are recomputed from the facts, because 'minmax' = 'recompute' was asked for")
     elif extremes:

@@ -15,6 +15,7 @@ from viewkeeper.algebra.arrow_rows import weighted_rows
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.storage.join_tree import Columns
 from viewkeeper.storage.tables import After, Tables
+from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.columns import WEIGHT
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.self_maintained.lookups import SparkTables
@@ -89,7 +90,7 @@ def collected(changes: "Mapping[str, SparkZSet]") -> dict[str, pa.Table]:
 
     frames = []
     for place, zset in enumerate(changes.values()):
-        named = [F.col(f"`{column}`").alias(_column(place, number)) for number, column in enumerate(zset.columns)]
+        named = [F.col(quoted(column)).alias(_column(place, number)) for number, column in enumerate(zset.columns)]
         frames.append(zset.consolidate().frame.select(F.lit(place).alias(PART), *named, WEIGHT))
     whole = reduce(lambda some, more: some.unionByName(more, allowMissingColumns=True), frames).toArrow()
     found = {}

@@ -7,13 +7,15 @@ import threading
 from collections import OrderedDict
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.summary.content import ArrowContent, Content, Found
-from viewkeeper.summary.grouping import numbered
+from viewkeeper.summary.grouping import numbered, placed
+from viewkeeper.summary.spread import spread_table
+from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.catalog import Definition, Layout, find
 from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
 from viewkeeper.warehouse.driver_memory import share_of_memory
@@ -58,7 +60,7 @@ class Contents:
         if record.tables[view.name].rows > (MOST_ON_DRIVER if most is None else most):
             frame = self._frame_of_files(view, record)
             if columns is not None:
-                frame = frame.select(*(f"`{column}`" for column in columns))
+                frame = frame.select(*(quoted(column) for column in columns))
             return SparkContent(frame, record.tables[view.name].rows)
         return self._on_driver(view, record, columns)
 
@@ -179,20 +181,67 @@ class SparkContent:
         self.rows = rows
 
     def find(self, columns: tuple[str, ...], values: pa.Table) -> Found:
-        rows = self._matching(columns, values)
+        from viewkeeper.warehouse.spark_files import spark_errors
+
+        with spark_errors("looking up stored rows"):
+            rows = self._matching(columns, values).toArrow()
         # The values come first, so they keep their numbers.
         _, (_, numbers) = numbered((values, rows), columns)
         return Found(rows, numbers, looked_up=values.num_rows)
 
-    def _matching(self, columns: tuple[str, ...], values: pa.Table) -> pa.Table:
+    def best(
+        self, columns: tuple[str, ...], values: pa.Table, ranked: str, function: Literal["min", "max"], most: int
+    ) -> Found:
+        """Of a group that is as large as the table itself, few rows reach the driver."""
+        from pyspark.sql import Window
         from pyspark.sql import functions as F
 
         from viewkeeper.warehouse.spark_files import spark_errors
 
+        value = F.col(quoted(ranked))
+        order = value.asc() if function == "min" else value.desc()
+        frame = self._matching(columns, values).filter(value.isNotNull())
+        if columns:
+            number = F.row_number().over(Window.partitionBy(*map(quoted, columns)).orderBy(order))
+            frame = frame.withColumn(_NUMBER, number).filter(F.col(_NUMBER) <= most).drop(_NUMBER)
+        else:
+            frame = frame.orderBy(order).limit(most)
+        with spark_errors("looking up stored extremes"):
+            rows = frame.toArrow()
+        _, (_, numbers) = numbered((values, rows), columns)
+        return Found(rows, numbers, looked_up=values.num_rows)
+
+    def spread(self, columns: tuple[str, ...], values: pa.Table, of: str, count: str, changed: pa.Table) -> pa.Array:
+        from pyspark.sql import functions as F
+
+        from viewkeeper.summary.propagate import TemporaryNames
+        from viewkeeper.warehouse.spark_files import spark_errors
+
+        spark, keys = self._frame.sparkSession, [quoted(name) for name in columns]
+        listed = [*keys, quoted(of), quoted(count)]
+        _, (_, numbers) = numbered((values, changed), columns)
+        mine = changed.filter(pc.less(numbers, pa.scalar(values.num_rows, pa.int64())))
+        rows = self._matching(columns, values).select(*listed)
+        if mine.num_rows:
+            rows = rows.unionByName(frame_of_table(spark, mine).select(*listed))
+        total = rows.groupBy(*listed[:-1]).agg(F.sum(listed[-1]).alias(count)).filter(F.col(listed[-1]) > 0)
+        with spark_errors("computing stored variances"), TemporaryNames(spark) as temporary:
+            statement = spread_table(temporary.name(total), keys, {_SPREAD: (listed[-2], listed[-1])})
+            made = spark.sql(statement).toArrow()
+        _, (_, places) = numbered((values, made), columns)
+        return placed(made[_SPREAD].combine_chunks(), places, values.num_rows)
+
+    def _matching(self, columns: tuple[str, ...], values: pa.Table) -> "DataFrame":
+        from pyspark.sql import functions as F
+
         if not columns:
-            return self._frame.toArrow() if values.num_rows else self._frame.limit(0).toArrow()
+            return self._frame if values.num_rows else self._frame.limit(0)
         wanted = frame_of_table(self._frame.sparkSession, values.select(columns)).alias("wanted")
         stored = self._frame.alias("stored")
-        same = [F.col(f"stored.`{name}`").eqNullSafe(F.col(f"wanted.`{name}`")) for name in columns]
-        with spark_errors("looking up stored rows"):
-            return stored.join(F.broadcast(wanted), reduce(and_, same), "left_semi").toArrow()
+        same = [F.col(f"stored.{quoted(name)}").eqNullSafe(F.col(f"wanted.{quoted(name)}")) for name in columns]
+        return stored.join(F.broadcast(wanted), reduce(and_, same), "left_semi")
+
+
+_SPREAD = "_vk_spread"
+_NUMBER = "_vk_number"
+"""the place of a row among those of its group"""

@@ -12,7 +12,7 @@ from viewkeeper.errors import ProtocolError
 from viewkeeper.summary.hidden_nodes import HIDDEN
 from viewkeeper.summary.node import Node
 from viewkeeper.summary.plan import Lineage, changes_of
-from viewkeeper.summary.statements import stored_types
+from viewkeeper.summary.statements import quoted, stored_types
 from viewkeeper.warehouse.catalog import Catalog
 from viewkeeper.warehouse.columns import RESERVED, WEIGHT
 from viewkeeper.warehouse.commit import Commit
@@ -143,7 +143,7 @@ def _rows(summaries: "Summaries", name: str, columns: list[str]) -> Any:
     record = summaries.writer.last
     if record.tables[name].rows <= SMALL:
         return summaries.contents.table(name, record).select(columns)
-    return summaries.contents.frame(name, record).select(*[f"`{column}`" for column in columns])
+    return summaries.contents.frame(name, record).select(*[quoted(column) for column in columns])
 
 
 def _without(told: dict[str, Any], key: str) -> dict[str, Any]:

@@ -145,6 +145,8 @@ def columns_of(node: Node, stored: Columns) -> tuple[Column, ...]:
 def called(extreme: Extreme) -> str:
     """MIN(date), COUNT(DISTINCT category)."""
     value = readable(extreme.value)
+    if extreme.function == "spread":
+        return f"SUM(({value} - AVG({value})) squared)"
     return f"COUNT(DISTINCT {value})" if extreme.function == "distinct" else f"{extreme.function.upper()}({value})"
 
 
@@ -184,6 +186,8 @@ def when_extreme_goes(extreme: Extreme) -> str:
     name = called(extreme)
     if extreme.function == "distinct":
         return f"{name}: values that come and go in {extreme.node} are counted; nothing is recomputed"
+    if extreme.function == "spread":
+        return f"{name}: computed from the values in {extreme.node}, for groups that change; no fact is read"
     if extreme.recomputed:
         return (
             f"{name}: if it is deleted, and nothing that is inserted makes up for it, it is recomputed from the stored "

@@ -14,6 +14,7 @@ from viewkeeper.summary.hidden_nodes import Part
 from viewkeeper.summary.node import Node, rest_column
 from viewkeeper.summary.plan import CHANGES
 from viewkeeper.summary.propagate_arrow import ArrowInputs, evaluable
+from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.columns import RESERVED, WEIGHT, Columns, columns_of
 from viewkeeper.warehouse.summaries.contents import SMALL
 from viewkeeper.warehouse.summaries.first_rows import column_types, first_rows, is_known
@@ -194,7 +195,9 @@ def _in_spark(
         frame = stored_columns(table.node, table.ordered([*frame.columns, *rests]), frame).persist()
         stack.callback(frame.unpersist)
         shown = (
-            frame.selectExpr(*[f"{sql} AS `{name}`" for name, sql in table.made_for.shown]) if not table.part else None
+            frame.selectExpr(*[f"{sql} AS {quoted(name)}" for name, sql in table.made_for.shown])
+            if not table.part
+            else None
         )
         made[table.node.name] = FirstContent(
             columns_of(frame.schema),
@@ -210,4 +213,4 @@ def stored_columns(node: Node, names: Sequence[str], frame: "DataFrame") -> "Dat
     from pyspark.sql import functions as F
 
     rests = {rest_column(column) for measure, column in node.measures.items() if measure.floating}
-    return frame.select(*[F.lit(0.0).alias(name) if name in rests else F.col(f"`{name}`") for name in names])
+    return frame.select(*[F.lit(0.0).alias(name) if name in rests else F.col(quoted(name)) for name in names])

@@ -9,6 +9,7 @@ import pyarrow as pa
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.node import Node, rest_column
 from viewkeeper.summary.plan import CHANGES
+from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.snapshot import Files
@@ -54,7 +55,7 @@ class InSpark:
         delta = changes.frame(self.files.spark(), view)
         if delta is None:
             return stored, stored
-        stored = stored.select(*[name for name in delta.columns if name != WEIGHT])
+        stored = stored.select(*[quoted(name) for name in delta.columns if name != WEIGHT])
         if changes.applied:
             return added_up(stored, _negated(delta)), stored
         return stored, added_up(stored, delta)
@@ -63,14 +64,16 @@ class InSpark:
         """The stored fact behind the changes, with weights."""
         stored = with_weight(self.contents.frame(lattice.facts.feed, record), lattice.fact)
         delta = changes.frame(self.files.spark(), lattice.facts.feed)
-        return stored if changes.applied or delta is None else stored.unionAll(delta.select(*stored.columns))
+        return (
+            stored if changes.applied or delta is None else stored.unionAll(delta.select(*map(quoted, stored.columns)))
+        )
 
     def node(self, lattice: Lattice, name: str, record: Record, waiting: Mapping[str, pa.Table]) -> "DataFrame":
         """The linear part of a stored table, with what waits for it."""
         frame = linear_part(lattice.nodes[name], self.contents.frame(name, record))
         if name not in waiting:
             return frame
-        return frame.unionAll(frame_of_table(self.files.spark(), waiting[name]).select(*frame.columns))
+        return frame.unionAll(frame_of_table(self.files.spark(), waiting[name]).select(*map(quoted, frame.columns)))
 
 
 def no_change(lattice: Lattice) -> pa.Table:
@@ -83,7 +86,7 @@ def with_weight(stored: "DataFrame", relation: Relation) -> "DataFrame":
     """The columns of a relation, and 1 for each row."""
     from pyspark.sql import functions as F
 
-    return stored.select(*[F.col(f"`{name}`") for name in relation.columns], F.lit(1).cast("bigint").alias(WEIGHT))
+    return stored.select(*[F.col(quoted(name)) for name in relation.columns], F.lit(1).cast("bigint").alias(WEIGHT))
 
 
 def linear_part(node: Node, stored: "DataFrame") -> "DataFrame":
@@ -93,9 +96,9 @@ def linear_part(node: Node, stored: "DataFrame") -> "DataFrame":
     floats = {column for measure, column in node.measures.items() if measure.floating}
     return stored.select(
         *(
-            (F.col(f"`{name}`") + F.coalesce(F.col(f"`{rest_column(name)}`"), F.lit(0.0))).alias(name)
+            (F.col(quoted(name)) + F.coalesce(F.col(quoted(rest_column(name))), F.lit(0.0))).alias(name)
             if name in floats
-            else F.col(f"`{name}`")
+            else F.col(quoted(name))
             for name in node.columns
         )
     )
@@ -105,7 +108,7 @@ def added_up(stored: "DataFrame", delta: "DataFrame") -> "DataFrame":
     """The rows of a keyed table behind a change."""
     from pyspark.sql import functions as F
 
-    columns = [F.col(f"`{name}`") for name in stored.columns]
+    columns = [F.col(quoted(name)) for name in stored.columns]
     weighted = stored.select(*columns, F.lit(1).cast("bigint").alias(WEIGHT)).unionAll(delta.select(*columns, WEIGHT))
     total = weighted.groupBy(*columns).agg(F.sum(WEIGHT).alias(WEIGHT))
     return total.filter(F.col(WEIGHT) > 0).select(*columns)

@@ -23,6 +23,7 @@ from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.summary.defined import Defined, defined
 from viewkeeper.summary.derivation import Determined
 from viewkeeper.summary.hidden_nodes import Part, extreme_node, remade
+from viewkeeper.summary.measures import OF_ALL_VALUES
 from viewkeeper.summary.node import Extreme, Node
 from viewkeeper.summary.plan import Lineage, changes_of
 from viewkeeper.summary.star import Dimension
@@ -210,7 +211,7 @@ def table_of(definition: Definition, relations: Mapping[str, Relation]) -> Table
         return Table(definition, node, made)
     recompute = told["recompute"]
     extremes = tuple(
-        Extreme(column, function, value, told["extremes"][column], recompute and function != "distinct")
+        Extreme(column, function, value, told["extremes"][column], recompute and function not in OF_ALL_VALUES)
         for column, function, value in made.extremes
     )
     return Table(definition, replace(made.node, extremes=extremes), made)

@@ -110,7 +110,7 @@ def _relations(
         for view, relation in lattice.input_relations.items():
             if relation.source == VIEWS:
                 frames[relation.name] = summaries.contents.frame(view, record).select(
-                    *[f"`{column}`" for column in relation.columns]
+                    *[quoted(column) for column in relation.columns]
                 )
         yield frames, at
 

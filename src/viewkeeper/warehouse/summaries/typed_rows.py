@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from viewkeeper.errors import SourceError
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.grouping import canonical_floats
+from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.columns import WEIGHT, arrow_schema, spark_schema
 from viewkeeper.warehouse.signed_rows import frame_in_spark
 from viewkeeper.warehouse.summaries.contents import frame_of_table
@@ -68,5 +69,5 @@ def _typed(frame: "DataFrame", relation: Relation) -> "DataFrame":
     from pyspark.sql import functions as F
 
     fields = spark_schema(tuple(zip(relation.columns, relation.types, strict=True)), signed=False).fields
-    typed = [F.col(f"`{field.name}`").cast(field.dataType).alias(field.name) for field in fields]
+    typed = [F.col(quoted(field.name)).cast(field.dataType).alias(field.name) for field in fields]
     return frame.select(*typed, F.col(WEIGHT).cast("bigint").alias(WEIGHT))

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from viewkeeper.sql.relation import Relation
+from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.columns import RESERVED, WEIGHT, Columns
 from viewkeeper.warehouse.commit import Commit, NewState
 from viewkeeper.warehouse.record import Record
@@ -61,7 +62,7 @@ class Waiting:
             return netted(rows.rename_columns([*relation.columns, WEIGHT]), relation)
         from pyspark.sql import functions as F
 
-        columns = [F.col(f"`{column}`") for column in relation.columns]
+        columns = [F.col(quoted(column)) for column in relation.columns]
         return Snapshot(self._files, record).with_hidden(name).bag().select(*columns, F.col(CHANGE).alias(WEIGHT))
 
     def noted(self, lattice: Lattice, record: Record) -> int:
@@ -131,7 +132,7 @@ def _noted(delta: Any, relation: Relation) -> Any:
         return _once(table.rename_columns([*relation.columns, CHANGE]))
     from pyspark.sql import functions as F
 
-    columns = [F.col(f"`{name}`") for name in relation.columns]
+    columns = [F.col(quoted(name)) for name in relation.columns]
     return frame.select(*columns, F.col(WEIGHT).alias(CHANGE), F.lit(1).cast("bigint").alias(WEIGHT))
 
 

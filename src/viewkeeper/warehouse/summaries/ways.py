@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import permutations
 
-from sqlglot import exp
-
 from viewkeeper.sql.summary_view import readable
 from viewkeeper.summary.cube_lattice import Edge
 from viewkeeper.summary.cube_lattice import Lattice as Order
@@ -117,6 +115,5 @@ def _way(above: str, below: str, edge: Derivation, *, chosen: bool = False, reli
 def told_measure(measure: Measure) -> str:
     """SUM(qty), as a reader would write it."""
     if measure.floating and measure.of is not None:
-        square = " squared" if isinstance(measure.expression.node, exp.Mul) else ""
-        return f"SUM({readable(measure.of)}{square}), of finite values"
+        return f"SUM({readable(measure.of)}), of finite values"
     return f"{measure.kind.upper()}({readable(measure.expression)})"

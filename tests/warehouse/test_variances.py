@@ -1,0 +1,177 @@
+"""VAR and STDDEV after any insertions and deletions, on the driver and in Spark, of large values too."""
+
+import math
+import sqlite3
+import statistics
+from collections.abc import Iterator
+from contextlib import closing
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from viewkeeper import Warehouse
+from viewkeeper.clock import seeded
+from viewkeeper.summary.content import ArrowContent
+from viewkeeper.summary.spread import spreads
+from viewkeeper.warehouse.summaries import contents, first_content
+from viewkeeper.warehouse.summaries import round as rounds
+from viewkeeper.warehouse.summaries.contents import SparkContent, frame_of_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FUNCTIONS = ("VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP")
+
+
+def expected(values: list[Any], function: str) -> float | None:
+    """What exact arithmetic gives, rounded once; NaN of what is not finite."""
+    present = [value for value in values if value is not None]
+    if len(present) < (2 if "SAMP" in function else 1):
+        return None
+    if not all(math.isfinite(value) for value in present):
+        return math.nan
+    exact = [Fraction(value) for value in present]
+    found = float((statistics.variance if "SAMP" in function else statistics.pvariance)(exact))
+    return math.sqrt(found) if function.startswith("STDDEV") else found
+
+
+def alike(found: float | None, right: float | None) -> bool:
+    if found is None or right is None:
+        return found is right
+    return math.isclose(found, right, rel_tol=1e-12) or (math.isnan(found) and math.isnan(right))
+
+
+class Shop:
+    """Numbers by group in a database, and summaries of them."""
+
+    def __init__(self, folder: Path, spark: "SparkSession | None" = None) -> None:
+        self.database = sqlite3.connect(folder / "s.db", isolation_level=None)
+        self.database.execute(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, g INTEGER, x DOUBLE, i BIGINT, d DECIMAL(12, 4), p DECIMAL(18, 2))"
+        )
+        self.warehouse = Warehouse.open(folder / "lake", spark)
+
+    def insert(self, *rows: tuple[int, int, float | None, int, str, str]) -> None:
+        self.database.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def create(self) -> None:
+        self.warehouse.add_source(
+            "s", f"sqlite:///{self.database.execute('PRAGMA database_list').fetchone()[2]}", install=True
+        )
+        for column in "xidp":
+            items = ", ".join(f"{function}({column}) AS {function}" for function in FUNCTIONS)
+            self.warehouse.create_view(f"CREATE MATERIALIZED VIEW by_{column} AS SELECT g, {items} FROM s.t GROUP BY g")
+        self.warehouse.create_view("CREATE MATERIALIZED VIEW total AS SELECT VAR_POP(x) AS v FROM s.t")
+
+    def assert_right(self) -> None:
+        for column in "xidp":
+            stored = {row["g"]: row for row in self.warehouse.arrow(f"by_{column}").to_pylist()}
+            values: dict[int, list[Any]] = {}
+            for group, value in self.database.execute(f"SELECT g, {column} FROM t"):
+                values.setdefault(group, []).append(Decimal(str(value)) if column in "dp" else value)
+            assert stored.keys() == values.keys()
+            for group, own in values.items():
+                for function in FUNCTIONS:
+                    right = expected(own, function)
+                    assert alike(stored[group][function], right), (column, group, function, stored[group], right)
+        every = [value for (value,) in self.database.execute("SELECT x FROM t")]
+        assert alike(self.warehouse.arrow("total").to_pylist()[0]["v"], expected(every, "VAR_POP"))
+
+    def close(self) -> None:
+        self.warehouse.close()
+        self.database.close()
+
+
+FIRST = [
+    (1, 1, 1e9, 10**15, "1.0000", "1000000000000000.00"),
+    (2, 1, 1e9 + 1, 10**15 + 1, "1.0001", "1000000000000000.01"),
+    (3, 1, 1e9 + 2, 10**15 + 2, "1.0002", "1000000000000000.02"),
+    (4, 2, 1e15, 5, "1", "1"),
+    (5, 2, 1e15 + 1, 6, "1.5", "1.5"),
+    (6, 2, 1e15 + 2, 6, "99999999.9999", "1.5"),
+    (7, 3, 1e150, 1, "1", "1"),
+    (8, 3, 1.0, 2, "2", "2"),
+    (9, 3, 2.0, 3, "3", "3"),
+    (10, 4, None, 3, "3", "3"),
+    (11, 5, 1e-9, 3, "3", "3"),
+    (12, 5, 2e-9, 3, "3", "3"),
+]
+
+
+@pytest.fixture(params=["driver", "spark"])
+def shop(
+    request: pytest.FixtureRequest, tmp_path: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Shop]:
+    if request.param == "spark":
+        for module in (rounds, contents, first_content):
+            monkeypatch.setattr(module, "SMALL", 0)
+        monkeypatch.setattr(contents, "MOST_ON_DRIVER", 0)
+        monkeypatch.setattr(rounds, "MOST_CHANGES_ON_DRIVER", 0)
+    with closing(Shop(tmp_path, spark)) as made:
+        yield made
+
+
+def test_variances_after_insertions_and_deletions(shop: Shop) -> None:
+    shop.insert(*FIRST)
+    shop.create()
+    shop.assert_right()
+    assert [audit.view for audit in shop.warehouse.audits("by_x", "by_i", "by_d", "by_p") if not audit.clean] == []
+    # Large values go, and a group is down to one row.
+    shop.database.execute("DELETE FROM t WHERE id IN (1, 4, 5, 7)")
+    shop.insert((20, 6, 7.0, 1, "1", "1"), (21, 1, 1e9 + 2, 10**15, "1", "1"))
+    shop.warehouse.catch_up()
+    shop.assert_right()
+    shop.insert((30, 3, math.inf, 1, "1", "1"), (31, 5, -math.inf, 1, "1", "1"))
+    shop.warehouse.catch_up()
+    shop.assert_right()
+    shop.database.execute("DELETE FROM t WHERE id IN (30, 31, 20)")
+    shop.warehouse.catch_up()
+    shop.assert_right()
+    # By no group, and by one that is computed: from the values that are stored behind another table.
+    right = expected([row[0] for row in shop.database.execute("SELECT x FROM t WHERE g > 1")], "VAR_SAMP")
+    asked = "SELECT VAR_SAMP(x) AS v, COUNT(*) AS n FROM s.t WHERE g > 1"
+    assert alike(shop.warehouse.sql(asked).collect()[0]["v"], right)
+    found = shop.warehouse.sql("SELECT g > 2 AS high, STDDEV(x) AS v FROM s.t GROUP BY g > 2").collect()
+    for row in found:
+        own = [x for g, x in shop.database.execute("SELECT g, x FROM t") if (g > 2) == row["high"]]
+        assert alike(row["v"], expected(own, "STDDEV_SAMP"))
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("offset", [0.0, 1e9, 1e15, -1e15, 1e100, 1e-12])
+def test_spreads_of_values_with_counts(seed: int, offset: float) -> None:
+    rng = seeded(seed)
+    rows = [
+        (rng.randrange(5), offset + rng.uniform(-3, 3) * max(1.0, abs(offset) * 1e-14), rng.randrange(1, 4))
+        for _ in range(60)
+    ]
+    places, values, counts = (pa.array(column) for column in zip(*rows, strict=True))
+    found = spreads(places.cast(pa.int64()), values, counts.cast(pa.int64()), 6).to_pylist()
+    for group in range(6):
+        own = [value for place, value, count in rows if place == group for _ in range(count)]
+        variance = expected(own, "VAR_POP")
+        assert alike(found[group], None if variance is None else variance * len(own))
+
+
+def test_spreads_in_spark_are_those_on_the_driver(spark: "SparkSession") -> None:
+    rows = pa.table(
+        {
+            "g": pa.array([1, 1, 1, 2, 2, None, 3], pa.int64()),
+            "v": [1e15, 1e15 + 1, 1e15 + 4, math.nan, 1.0, 5.0, None],
+            "n": pa.array([1, 2, 1, 1, 1, 3, 1], pa.int64()),
+        }
+    )
+    changed = pa.table(
+        {"g": pa.array([1, 2, None, 9], pa.int64()), "v": [1e15 + 4, math.nan, 6.0, 1.0], "n": [-1, -1, 1, 1]}
+    )
+    wanted = pa.table({"g": pa.array([None, 2, 1, 3], pa.int64())})
+    both = [
+        content.spread(("g",), wanted, "v", "n", changed).to_pylist()
+        for content in (ArrowContent(rows), SparkContent(frame_of_table(spark, rows), rows.num_rows))
+    ]
+    assert both[0] == both[1] == [0.75, 0.0, pytest.approx(2 / 3, rel=1e-12), None]
