@@ -51,7 +51,7 @@ class Shop:
     def __init__(self, folder: Path, spark: "SparkSession | None" = None) -> None:
         self.database = sqlite3.connect(folder / "s.db", isolation_level=None)
         self.database.execute(
-            "CREATE TABLE t (id INTEGER PRIMARY KEY, g INTEGER, x DOUBLE, i BIGINT, d DECIMAL(12, 4), p DECIMAL(18, 2))"
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, g INTEGER, x DOUBLE, i BIGINT, d DECIMAL(12, 4), p DECIMAL(15, 2))"
         )
         self.warehouse = Warehouse.open(folder / "lake", spark)
 
@@ -87,9 +87,9 @@ class Shop:
 
 
 FIRST = [
-    (1, 1, 1e9, 10**15, "1.0000", "1000000000000000.00"),
-    (2, 1, 1e9 + 1, 10**15 + 1, "1.0001", "1000000000000000.01"),
-    (3, 1, 1e9 + 2, 10**15 + 2, "1.0002", "1000000000000000.02"),
+    (1, 1, 1e9, 10**15, "1.0000", "1000000000000.00"),
+    (2, 1, 1e9 + 1, 10**15 + 1, "1.0001", "1000000000000.01"),
+    (3, 1, 1e9 + 2, 10**15 + 2, "1.0002", "1000000000000.02"),
     (4, 2, 1e15, 5, "1", "1"),
     (5, 2, 1e15 + 1, 6, "1.5", "1.5"),
     (6, 2, 1e15 + 2, 6, "99999999.9999", "1.5"),
