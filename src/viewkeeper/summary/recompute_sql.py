@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from viewkeeper.sql.summary_view import Aggregate, Function, SummaryView, aggregate_column, group_column
 from viewkeeper.sql.syntax import spark_sql
+from viewkeeper.summary.measures import is_spread_of_values
 from viewkeeper.summary.statements import quoted, spelled_out
 
 
@@ -27,10 +28,48 @@ def select_of_summary(view: SummaryView, tables: Mapping[str, str]) -> str:
     return text
 
 
-def _call(aggregate: Aggregate) -> str:
+def centered_select(view: SummaryView, tables: Mapping[str, str]) -> str:
+    """The same, with VAR and STDDEV of DOUBLE over differences from the mean of the group: what rounding takes from the
+    mean of large values, it does not take from these."""
+    groups = [f"`g{place}`" for place in range(len(view.groups))]
+    items = [f"{spark_sql(group.node)} AS {name}" for group, name in zip(view.groups, groups, strict=True)]
+    centers, meaning = [], {group_column(place): name for place, name in enumerate(groups)}
+    for place, one in enumerate(view.aggregates):
+        value = f"`a{place}`"
+        if one.argument is not None:
+            items.append(f"{spark_sql(one.argument.node)} AS {value}")
+        if is_spread_of_doubles(one):
+            by = f"PARTITION BY {', '.join(groups)}" if groups else ""
+            centers.append(f"AVG({value}) OVER ({by}) AS `c{place}`")
+            value = f"CAST({value} AS DOUBLE) - `c{place}`"
+        meaning[aggregate_column(place)] = _call(one, value)
+    listed = [f"{tables[operand.relation.name]} AS {quoted(operand.alias)}" for operand in view.core.operands]
+    inner = f"SELECT {', '.join(items)}\nFROM {' CROSS JOIN '.join(listed)}"
+    if view.core.conditions:
+        inner += "\nWHERE " + " AND ".join(f"({spark_sql(one.node)})" for one in view.core.conditions)
+    shown = [f"{spelled_out(column.expression, meaning)} AS {quoted(column.name)}" for column in view.output]
+    text = f"SELECT {', '.join(shown)}\nFROM (SELECT {', '.join(['*', *centers])} FROM (\n{inner}\n))"
+    if groups:
+        text += f"\nGROUP BY {', '.join(groups)}"
+    if view.having is not None:
+        text += f"\nHAVING {spelled_out(view.having, meaning)}"
+    return text
+
+
+def is_spread_of_doubles(aggregate: Aggregate) -> bool:
+    return aggregate.argument is not None and is_spread_of_values(aggregate, aggregate.argument)
+
+
+def spread_columns(view: SummaryView) -> tuple[int, ...]:
+    """The output columns, by place, that have VAR or STDDEV of DOUBLE in them."""
+    found = {aggregate_column(n) for n, one in enumerate(view.aggregates) if is_spread_of_doubles(one)}
+    return tuple(place for place, column in enumerate(view.output) if column.expression.columns & found)
+
+
+def _call(aggregate: Aggregate, argument: str | None = None) -> str:
     if aggregate.argument is None:
         return "COUNT(*)"
-    argument = spark_sql(aggregate.argument.node)
+    argument = argument or spark_sql(aggregate.argument.node)
     if aggregate.function is Function.COUNT_DISTINCT:
         return f"COUNT(DISTINCT {argument})"
     return f"{aggregate.function.value.upper()}({argument})"
