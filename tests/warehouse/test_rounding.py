@@ -6,7 +6,7 @@ from math import inf, nan
 import pytest
 
 from viewkeeper.warehouse.summaries import rounding
-from viewkeeper.warehouse.summaries.rounding import Weighted, beyond_rounding
+from viewkeeper.warehouse.summaries.rounding import Weighted, beyond_rounding, confirmed
 
 
 def test_pairs_that_differ_by_rounding_are_left_out() -> None:
@@ -50,3 +50,10 @@ def test_each_row_is_compared_with_few_others(monkeypatch: pytest.MonkeyPatch) -
         compared = 0
         assert len(beyond_rounding(wrong)) == (0 if shift < 1e-9 else 2 * rows)
         assert compared <= 4 * rows
+
+
+def test_what_differs_in_some_columns_alone_is_compared_again() -> None:
+    wrong: list[Weighted] = [((1, 2.0), 1), ((1, 2.5), -1), ((3, 1.0), 1), ((4, 1.0), -1)]
+    assert confirmed(wrong, [], [1]) == wrong[2:]
+    assert confirmed(wrong, [((1, 2.1), 1), ((1, 2.5), -1)], [1]) == wrong
+    assert confirmed(wrong, [], []) == wrong

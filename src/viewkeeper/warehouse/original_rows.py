@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from viewkeeper.sql.original_text import original_query
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import Operand
+from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.columns import WEIGHT
 from viewkeeper.warehouse.summaries.typed_rows import weighted_frame
 
@@ -71,7 +72,7 @@ def repeated(weighted: "DataFrame") -> "DataFrame":
     """Each row as often as its weights say."""
     from pyspark.sql import functions as F
 
-    columns = [F.col(f"`{name}`") for name in weighted.columns if name != WEIGHT]
+    columns = [F.col(quoted(name)) for name in weighted.columns if name != WEIGHT]
     total = weighted.groupBy(*columns).agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) > 0)
     times = F.expr(f"explode(array_repeat(0, CAST({WEIGHT} AS INT)))")
     return total.select(*columns, times.alias("_vk_copy")).drop("_vk_copy")

@@ -295,7 +295,7 @@ class _Comparison:
     def _analyzed(self, statement: str) -> "DataFrame":
         from pyspark.errors import AnalysisException
 
-        from viewkeeper.warehouse.spark_files import first_line
+        from viewkeeper.errors import first_line
 
         try:
             return self.spark.sql(statement)

@@ -8,7 +8,7 @@ steps, and not one for each two rows.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import isclose, isfinite
 from typing import Any
 
@@ -28,6 +28,18 @@ def beyond_rounding(wrong: Iterable[Weighted]) -> list[Weighted]:
     return [entry for missing, _ in left for entry in missing] + [entry for _, extra in left for entry in extra]
 
 
+def confirmed(wrong: Sequence[Weighted], again: Sequence[Weighted], places: Collection[int]) -> list[Weighted]:
+    """Of the differences that one comparison found, those that are not in some columns alone, which are given by their
+    places; and of those that are, what another comparison found too, which is better at these columns."""
+
+    def other_columns(row: Row) -> Row:
+        return tuple(None if place in places else value for place, value in enumerate(row))
+
+    beside = beyond_rounding([(other_columns(row), weight) for row, weight in wrong])
+    different = {repr(row) for row, _ in beside} | {repr(other_columns(row)) for row, _ in again}
+    return [entry for entry in wrong if repr(other_columns(entry[0])) in different]
+
+
 def _exact_part(row: Row) -> Row:
     """What has to be equal. NaN is not equal to itself, and 1 is equal to TRUE."""
     return tuple(
@@ -41,6 +53,10 @@ def _unpaired(missing: Sequence[Weighted], extra: Sequence[Weighted]) -> tuple[l
     if not missing or not extra:
         return list(missing), list(extra)
     doubles = [place for place, value in enumerate(missing[0][0]) if isinstance(value, float) and isfinite(value)]
+    if not doubles:
+        # All of them are the same row.
+        net = sum(weight for _, weight in (*missing, *extra))
+        return [(missing[0][0], net)] if net > 0 else [], [(extra[0][0], net)] if net < 0 else []
     by = max(doubles, key=lambda place: len({row[place] for row, _ in extra}))
     ordered = sorted(extra, key=lambda entry: entry[0][by])
     values, free = [row[by] for row, _ in ordered], [-weight for _, weight in ordered]
