@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from viewkeeper.sql.summary_view import Aggregate, Function, SummaryView, aggregate_column, group_column
 from viewkeeper.sql.syntax import spark_sql
-from viewkeeper.summary.measures import is_spread_of_values
+from viewkeeper.sql.type_families import MAX_PRECISION, Family, type_named
+from viewkeeper.summary.measures import SPREADS
 from viewkeeper.summary.statements import quoted, spelled_out
 
 
@@ -29,8 +30,8 @@ def select_of_summary(view: SummaryView, tables: Mapping[str, str]) -> str:
 
 
 def centered_select(view: SummaryView, tables: Mapping[str, str]) -> str:
-    """The same, with VAR and STDDEV of DOUBLE over differences from the mean of the group: what rounding takes from the
-    mean of large values, it does not take from these."""
+    """The same, with VAR and STDDEV over differences from the mean of the group: what Spark loses of large values, which
+    are DOUBLE to it, it does not lose of these."""
     groups = [f"`g{place}`" for place in range(len(view.groups))]
     items = [f"{spark_sql(group.node)} AS {name}" for group, name in zip(view.groups, groups, strict=True)]
     centers, meaning = [], {group_column(place): name for place, name in enumerate(groups)}
@@ -38,10 +39,13 @@ def centered_select(view: SummaryView, tables: Mapping[str, str]) -> str:
         value = f"`a{place}`"
         if one.argument is not None:
             items.append(f"{spark_sql(one.argument.node)} AS {value}")
-        if is_spread_of_doubles(one):
+        if one.function in SPREADS and one.argument is not None:
             by = f"PARTITION BY {', '.join(groups)}" if groups else ""
             centers.append(f"AVG({value}) OVER ({by}) AS `c{place}`")
-            value = f"CAST({value} AS DOUBLE) - `c{place}`"
+            known = type_named(one.argument.type)
+            exact = known.family in (Family.INTEGER, Family.DECIMAL)
+            type = f"DECIMAL({MAX_PRECISION}, {known.scale})" if exact else "DOUBLE"
+            value = f"CAST({value} AS {type}) - CAST(`c{place}` AS {type})"
         meaning[aggregate_column(place)] = _call(one, value)
     listed = [f"{tables[operand.relation.name]} AS {quoted(operand.alias)}" for operand in view.core.operands]
     inner = f"SELECT {', '.join(items)}\nFROM {' CROSS JOIN '.join(listed)}"
@@ -56,13 +60,9 @@ def centered_select(view: SummaryView, tables: Mapping[str, str]) -> str:
     return text
 
 
-def is_spread_of_doubles(aggregate: Aggregate) -> bool:
-    return aggregate.argument is not None and is_spread_of_values(aggregate, aggregate.argument)
-
-
 def spread_columns(view: SummaryView) -> tuple[int, ...]:
-    """The output columns, by place, that have VAR or STDDEV of DOUBLE in them."""
-    found = {aggregate_column(n) for n, one in enumerate(view.aggregates) if is_spread_of_doubles(one)}
+    """The output columns, by place, that have VAR or STDDEV in them."""
+    found = {aggregate_column(place) for place, one in enumerate(view.aggregates) if one.function in SPREADS}
     return tuple(place for place, column in enumerate(view.output) if column.expression.columns & found)
 
 
