@@ -30,8 +30,8 @@ def select_of_summary(view: SummaryView, tables: Mapping[str, str]) -> str:
 
 
 def centered_select(view: SummaryView, tables: Mapping[str, str]) -> str:
-    """The same, with VAR and STDDEV over differences from the mean of the group: what Spark loses of large values, which
-    are DOUBLE to it, it does not lose of these."""
+    """The same, with VAR and STDDEV over differences from the mean of the group: what Spark loses of large values, all
+    of which are DOUBLE to it, it does not lose of these."""
     groups = [f"`g{place}`" for place in range(len(view.groups))]
     items = [f"{spark_sql(group.node)} AS {name}" for group, name in zip(view.groups, groups, strict=True)]
     centers, meaning = [], {group_column(place): name for place, name in enumerate(groups)}
