@@ -41,12 +41,12 @@ def spread_table(rows: str, keys: list[str], made_of: dict[str, tuple[str, str]]
         known = f"CAST(IF({value} IS NULL, NULL, {count}) AS DOUBLE)"
         value = f"CAST({value} AS DOUBLE)"
         total = f"SUM({value} * {_DOWN.as_py()!r}D * {known}) OVER ({partition}) / SUM({known}) OVER ({partition})"
-        centers += [f"{known} AS n{place}", f"{value} - {total} * {_UP.as_py()!r}D AS a{place}"]
-        far, rest = f"SUM(n{place} * a{place} * a{place})", f"SUM(n{place} * a{place})"
-        less = f"{rest} * {rest} / SUM(n{place})"
+        centers += [f"{known} AS _vk_n{place}", f"{value} - {total} * {_UP.as_py()!r}D AS _vk_a{place}"]
+        far, rest = f"SUM(_vk_n{place} * _vk_a{place} * _vk_a{place})", f"SUM(_vk_n{place} * _vk_a{place})"
+        less = f"{rest} * {rest} / SUM(_vk_n{place})"
         # Nothing can be taken from an infinite sum, and NaN is greater than all numbers.
         made = f"GREATEST({far} - IF({far} < DOUBLE('Infinity'), {less}, 0D), 0D)"
-        items.append(f"IF(COUNT(n{place}) = 0, NULL, {made}) AS {column}")
+        items.append(f"IF(COUNT(_vk_n{place}) = 0, NULL, {made}) AS {column}")
     inner = f"SELECT {', '.join([*keys, *centers])}\nFROM {rows}"
     by = f"\nGROUP BY {', '.join(keys)}" if keys else ""
     return f"SELECT {', '.join([*keys, *items])}\nFROM (\n{inner}\n){by}"
