@@ -16,17 +16,18 @@ from viewkeeper.checker.judge import check
 from viewkeeper.clock import seeded
 from viewkeeper.warehouse.warehouse import Warehouse
 
-THREE = (
-    "sweep", "parallel-sweep", "pipelined-sweep", "parallel-pipelined-sweep", "nested-sweep", "batched-sweep",
-    "strobe", "t-strobe", "c-strobe",
-)  # fmt: skip
-ONE_SOURCE = ("batched-sweep", "t-strobe", "nested-sweep")
+PROMISING = {name: one for name, one in ALGORITHMS.items() if not one.baseline}
+"""all but those that are there to be seen failing"""
+AT_ONE_SOURCE = "SELECT o.id AS id, l.id AS line, l.item AS item FROM shop.orders o JOIN shop.lines l ON l.ord = o.id"
+SEVERAL_RELATIONS = ("batched-sweep", "t-strobe", "nested-sweep")
 
 
 def views() -> dict[str, tuple[str, str]]:
     """Name -> algorithm and definition; each in a group of its own."""
-    three = {f"three_{name.replace('-', '_')}": (name, THREE_WAY) for name in THREE}
-    return three | {f"within_{name.replace('-', '_')}": (name, WITHIN) for name in ONE_SOURCE}
+    every = {name: AT_ONE_SOURCE if one.one_source else THREE_WAY for name, one in PROMISING.items()}
+    return {f"every_{name.replace('-', '_')}": (name, sql) for name, sql in every.items()} | {
+        f"within_{name.replace('-', '_')}": (name, WITHIN) for name in SEVERAL_RELATIONS
+    }
 
 
 def live_run(databases: ThreeDatabases, folder: Path, seconds: float, pause: float, seed: int) -> dict[str, History]:
