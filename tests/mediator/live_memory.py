@@ -1,6 +1,7 @@
 """A live source in memory: commits from any thread, a stream, readings; and faults on demand."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -26,6 +27,11 @@ class LiveMemorySource(Source):
         self.unreachable_end = False
         self.stream_ends = False
         """the stream ends by itself, as often as it is asked for"""
+        self.may_stream = threading.Event()
+        """the stream says something only when this is set"""
+        self.may_stream.set()
+        self.merges_at_start = False
+        """the stream begins with all that is there as one transaction, as a capture that cannot tell commits apart"""
         self.streams = 0
         self.reading_fails: Exception | None = None
         self.before_reading: Callable[[], None] = lambda: None
@@ -86,6 +92,13 @@ class LiveMemorySource(Source):
             raise PositionLost(f"{self.name} has forgotten what is behind {after}", "reload the views")
         self.stream_starts(after)
         seen = int(after or 0)
+        while not self.may_stream.wait(timeout=0.01):
+            if stop.is_set():
+                return
+        if self.merges_at_start and (merged := self._merged(seen)) is not None:
+            seen = int(merged.position)
+            self.passed(merged.position)
+            yield Batch([merged], merged.position)
         while not stop.is_set():
             with self._changed:
                 if self.stream_ends:
@@ -98,6 +111,17 @@ class LiveMemorySource(Source):
                 seen += len(events)
             self.passed(position(seen))
             yield Batch(events, position(seen))
+
+    def _merged(self, after: int) -> Transaction | None:
+        with self._changed:
+            events = [event for event in self._events[after:] if isinstance(event, Transaction)]
+            end = position(len(self._events))
+        if not events:
+            return None
+        counts = Counter((part.id, part.participants) for event in events for part in event.parts)
+        parts = tuple(GlobalPart(id, participants, count) for (id, participants), count in counts.items())
+        changes = tuple(change for event in events for change in event.changes)
+        return Transaction(self.name, end, changes, parts, merged=len(events) > 1)
 
     @contextmanager
     def reading(self, fetches: Sequence[Fetch]) -> Iterator[Reading]:

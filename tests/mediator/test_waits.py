@@ -1,64 +1,62 @@
 """Parts of global transactions that do not come: named, given up on request or after a time, and never in silence."""
 
+import threading
 from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from live_shop import Recorder, resumed
+from live_shop import Recorder, Shop, resumed
 from test_global_transactions import Accounts
+from waiting import until
 
 from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.checker.history import History, State
 from viewkeeper.checker.judge import check
 from viewkeeper.checker.judgement import Reason
+from viewkeeper.errors import PositionLost
 from viewkeeper.levels import Level
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.mediator.waits import ASKED, TIMEOUT, GivenUp, Wait
 from viewkeeper.messages import Change, GlobalPart
+from viewkeeper.warehouse.incomplete import IncompleteTransactions
+from viewkeeper.warehouse.store import LocalStore
 
 whole_ones = pytest.mark.parametrize("algorithm", ["batched-sweep", "g-strobe"])
 
 
-class Remembered:
-    """A wait store in memory."""
+class Remembered(IncompleteTransactions):
+    """The files of a warehouse, for the one group of these tests."""
 
-    def __init__(self) -> None:
-        self.held: tuple[Wait, ...] = ()
-        self.to_give_up: list[Wait] = []
-        self.gone: dict[str, GivenUp] = {}
+    @property
+    def held(self) -> tuple[Wait, ...]:
+        return tuple(self.waits("g"))
 
-    def waits(self, group: str) -> Collection[Wait]:
-        return self.held
+    @property
+    def to_give_up(self) -> list[Wait]:
+        return self.asked("g")
 
-    def note_waits(self, group: str, waits: Collection[Wait]) -> None:
-        self.held = tuple(waits)
+    @to_give_up.setter
+    def to_give_up(self, waits: Collection[Wait]) -> None:
+        for wait in waits:
+            self.ask("g", wait)
 
-    def asked(self, group: str) -> Collection[Wait]:
-        return self.to_give_up
-
-    def forget_asked(self, group: str) -> None:
-        self.to_give_up = []
-
-    def given_up(self, group: str) -> Collection[GivenUp]:
-        return list(self.gone.values())
-
-    def note_given_up(self, group: str, given: GivenUp) -> None:
-        self.gone[given.key] = given
-
-    def forget_given_up(self, group: str, given: GivenUp) -> None:
-        del self.gone[given.key]
+    @property
+    def gone(self) -> dict[str, GivenUp]:
+        return {one.key: one for one in self.given_up("g")}
 
 
 class Kept:
     """Accounts at two sources, a view over both, and runs that go on where the last one ended."""
 
-    def __init__(self, algorithm: str, give_up_after: float | None = None) -> None:
+    def __init__(self, folder: Path, algorithm: str, give_up_after: float | None = None) -> None:
         self.accounts = Accounts()
         self.plan = replace(self.accounts.plan_for(algorithm), give_up_after=give_up_after)
         self.base = self.accounts.contents()
         self.store = self.accounts.start(self.plan)
         self.first = self.store.contents["v"]
-        self.remembered = Remembered()
+        self.remembered = Remembered(LocalStore(folder))
         self.recorder = Recorder()
 
     def mediator(self) -> Mediator:
@@ -92,8 +90,8 @@ class Kept:
 
 
 @whole_ones
-def test_a_part_that_is_missing_is_named(algorithm: str) -> None:
-    kept = Kept(algorithm)
+def test_a_part_that_is_missing_is_named(tmp_path: Path, algorithm: str) -> None:
+    kept = Kept(tmp_path, algorithm)
     kept.accounts.raised("shop", 0, "t1")
     kept.accounts.raised("shop", 1)
     (wait,) = kept.catch_up()
@@ -108,8 +106,8 @@ def test_a_part_that_is_missing_is_named(algorithm: str) -> None:
 
 
 @whole_ones
-def test_an_id_that_is_used_again_waits_for_its_own_part(algorithm: str) -> None:
-    kept = Kept(algorithm)
+def test_an_id_that_is_used_again_waits_for_its_own_part(tmp_path: Path, algorithm: str) -> None:
+    kept = Kept(tmp_path, algorithm)
     for source in ("shop", "crm", "shop"):
         kept.accounts.raised(source, 0, "t1")
     (wait,) = kept.catch_up()
@@ -123,8 +121,8 @@ def test_an_id_that_is_used_again_waits_for_its_own_part(algorithm: str) -> None
 
 
 @whole_ones
-def test_two_parts_of_one_source_are_counted(algorithm: str) -> None:
-    kept = Kept(algorithm)
+def test_two_parts_of_one_source_are_counted(tmp_path: Path, algorithm: str) -> None:
+    kept = Kept(tmp_path, algorithm)
     twice = GlobalPart("t1", ("shop", "shop", "crm"))
     row = Change("shop.orders", (7, 100, 1), 1)
     kept.accounts.shop.commit_parts(row, parts=(twice,))
@@ -138,10 +136,10 @@ def test_two_parts_of_one_source_are_counted(algorithm: str) -> None:
 
 @whole_ones
 @pytest.mark.parametrize("restarted", [False, True])
-def test_a_wait_that_is_given_up_on_request(algorithm: str, restarted: bool) -> None:
+def test_a_wait_that_is_given_up_on_request(tmp_path: Path, algorithm: str, restarted: bool) -> None:
     """The half is shown with what waited for it, the late part by itself; then all is whole again, and so is the next
     transaction with that id. The checker calls it weak."""
-    kept = Kept(algorithm)
+    kept = Kept(tmp_path, algorithm)
     kept.accounts.raised("shop", 0, "t1")
     kept.accounts.raised("shop", 1)
     kept.remembered.to_give_up = list(kept.catch_up())
@@ -169,8 +167,8 @@ def test_a_wait_that_is_given_up_on_request(algorithm: str, restarted: bool) -> 
     assert wait.missing == ("crm",)
 
 
-def test_a_part_that_came_before_the_wait_is_given_up_is_shown_with_the_others() -> None:
-    kept = Kept("batched-sweep")
+def test_a_part_that_came_before_the_wait_is_given_up_is_shown_with_the_others(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, "batched-sweep")
     kept.accounts.raised("shop", 0, "t1")
     kept.remembered.to_give_up = list(kept.catch_up())
     kept.accounts.raised("crm", 0, "t1")
@@ -182,8 +180,8 @@ def test_a_part_that_came_before_the_wait_is_given_up_is_shown_with_the_others()
 
 
 @whole_ones
-def test_a_wait_is_given_up_after_its_time(algorithm: str) -> None:
-    kept = Kept(algorithm, give_up_after=0.0)
+def test_a_wait_is_given_up_after_its_time(tmp_path: Path, algorithm: str) -> None:
+    kept = Kept(tmp_path, algorithm, give_up_after=0.0)
     kept.accounts.raised("shop", 0, "t1")
     kept.accounts.raised("shop", 1)
     assert kept.catch_up() == ()
@@ -193,9 +191,9 @@ def test_a_wait_is_given_up_after_its_time(algorithm: str) -> None:
     assert kept.judged() == (Level.WEAK, Reason.INCOMPLETE_GLOBAL_TRANSACTION)
 
 
-def test_a_source_that_cannot_be_reached_is_not_given_up() -> None:
+def test_a_source_that_cannot_be_reached_is_not_given_up(tmp_path: Path) -> None:
     """Its part may be there: nobody can know."""
-    kept = Kept("batched-sweep", give_up_after=0.0)
+    kept = Kept(tmp_path, "batched-sweep", give_up_after=0.0)
     with kept.mediator() as mediator:
         mediator.catch_up()
         kept.accounts.crm.unreachable_end = True
@@ -209,9 +207,9 @@ def test_a_source_that_cannot_be_reached_is_not_given_up() -> None:
     assert len(kept.remembered.gone) == 1
 
 
-def test_what_was_captured_together_is_given_up_together() -> None:
+def test_what_was_captured_together_is_given_up_together(tmp_path: Path) -> None:
     """shop has parts of t1 and t2 in one transaction; the part of t2 from crm does not come."""
-    kept = Kept("batched-sweep")
+    kept = Kept(tmp_path, "batched-sweep")
     changes = [Change("shop.orders", (n, 100 + n, amount), sign) for n in (1, 2) for amount, sign in ((0, -1), (1, 1))]
     parts = tuple(GlobalPart(name, ("shop", "crm")) for name in ("t1", "t2"))
     kept.accounts.shop.commit_parts(*changes, parts=parts)
@@ -228,15 +226,15 @@ def test_what_was_captured_together_is_given_up_together() -> None:
     kept.accounts.assert_all_right(kept.plan, kept.store)
 
 
-def test_a_view_that_does_not_keep_transactions_whole_waits_for_nothing() -> None:
-    kept = Kept("t-strobe")
+def test_a_view_that_does_not_keep_transactions_whole_waits_for_nothing(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, "t-strobe")
     kept.accounts.raised("shop", 0, "t1")
     assert kept.catch_up() == ()
     assert (0, 1, 0) in kept.shown()
 
 
-def test_a_run_that_is_at_work_is_asked_to_give_up() -> None:
-    kept = Kept("batched-sweep")
+def test_a_run_that_is_at_work_is_asked_to_give_up(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, "batched-sweep")
     with kept.mediator() as mediator:
         kept.accounts.raised("shop", 0, "t1")
         mediator.catch_up()
@@ -250,3 +248,126 @@ def test_a_run_that_is_at_work_is_asked_to_give_up() -> None:
         mediator.run(60, ask_once_it_is_noted)
     assert (0, 1, 0) in kept.shown()
     assert [given.why for given in kept.remembered.gone.values()] == [ASKED]
+
+
+def test_a_second_request_is_not_forgotten_with_the_first(tmp_path: Path) -> None:
+    """It is written when the first has been read and is not done yet."""
+    kept = Kept(tmp_path, "batched-sweep")
+    kept.accounts.raised("shop", 0, "t1")
+    kept.accounts.raised("crm", 2, "t2")
+    one, two = sorted(kept.catch_up(), key=lambda wait: wait.id)
+    kept.remembered.to_give_up = [one]
+    asked = kept.remembered.asked
+
+    def asked_again(group: str) -> list[Wait]:
+        found = asked(group)
+        if found == [one]:
+            kept.remembered.ask(group, two)
+        return found
+
+    kept.remembered.asked = asked_again  # type: ignore[method-assign]
+    with kept.mediator() as mediator:
+        mediator.run(60, lambda: mediator.stop() if {(0, 1, 0), (2, 0, 1)} <= kept.shown() else None)
+    assert sorted(given.id for given in kept.remembered.gone.values()) == ["t1", "t2"]
+    assert kept.remembered.to_give_up == []
+    assert {(0, 1, 0), (2, 0, 1)} <= kept.shown()
+
+
+def test_a_wait_is_given_up_while_other_work_never_pauses(tmp_path: Path) -> None:
+    """A question is out at every moment: each answer brings the next change."""
+    kept = Kept(tmp_path, "batched-sweep", give_up_after=0.0)
+    kept.plan = replace(kept.plan, most_known=0)
+    accounts = kept.accounts
+
+    def one_more() -> None:
+        accounts.raised("crm", 3)
+
+    with kept.mediator() as mediator:
+        accounts.raised("shop", 0, "t1")
+        # A part that has come is asked for at shop, whose stream goes on all the time.
+        accounts.shop.before_reading = one_more
+        accounts.raised("crm", 3)
+        mediator.run(60, lambda: mediator.stop() if kept.remembered.gone else None)
+        accounts.shop.before_reading = lambda: None
+        mediator.catch_up()
+    assert [one.why for one in kept.remembered.gone.values()] == [TIMEOUT]
+    assert (0, 1, 0) in kept.shown()
+    kept.accounts.assert_all_right(kept.plan, kept.store)
+
+
+def test_waits_that_cross_the_limit_of_what_is_in_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between its two parts each source has more transactions than may be in progress."""
+    monkeypatch.setattr("viewkeeper.mediator.group.MOST_IN_PROGRESS", 5)
+    kept = Kept(tmp_path, "batched-sweep")
+    for source, first, last in (("shop", "t1", "u1"), ("crm", "u1", "t1")):
+        kept.accounts.raised(source, 0, first)
+        for _ in range(10):
+            kept.accounts.raised(source, 1)
+        kept.accounts.raised(source, 2, last)
+    assert kept.catch_up() == ()
+    assert {(0, 1, 1), (1, 10, 10), (2, 1, 1)} <= kept.shown()
+
+
+def test_a_source_that_does_not_answer_holds_up_no_state(tmp_path: Path) -> None:
+    """Whether a part has not come is asked there, and nothing waits for the answer."""
+    kept = Kept(tmp_path, "batched-sweep", give_up_after=0.0)
+    asked, answer = threading.Event(), threading.Event()
+    end = kept.accounts.crm.end
+
+    def slow_end() -> str:
+        asked.set()
+        assert answer.wait(30)
+        return end()
+
+    with kept.mediator() as mediator:
+        mediator.catch_up()
+        kept.accounts.crm.end = slow_end  # type: ignore[method-assign]
+        kept.accounts.raised("shop", 0, "t1")
+        until(asked.is_set)
+        kept.accounts.raised("crm", 3)
+        until(lambda: (3, 0, 1) in kept.shown())
+        assert not kept.remembered.gone
+        answer.set()
+        until(lambda: (0, 1, 0) in kept.shown())
+    assert len(kept.remembered.gone) == 1
+
+
+def test_a_source_that_is_out_of_reach_is_not_asked(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, "batched-sweep", give_up_after=0.0)
+    with kept.mediator() as mediator:
+        mediator.catch_up()
+        kept.accounts.crm.out_of_reach = kept.accounts.crm.unreachable_end = True
+        until(lambda: mediator.feeds["crm"].trouble)
+        kept.accounts.raised("shop", 0, "t1")
+        until(lambda: mediator.report().groups[0].waits)
+        kept.accounts.crm.out_of_reach = kept.accounts.crm.unreachable_end = False
+        until(lambda: kept.remembered.gone)
+
+
+def test_a_wait_for_a_source_that_is_lost_ends(tmp_path: Path) -> None:
+    """The views over it are halted; the others neither wait for its parts nor fail."""
+    shop = Shop()
+    texts = {
+        "v1": "SELECT o.id AS id, p.region AS region FROM shop.orders o JOIN crm.people p ON o.cust = p.id",
+        "v2": "SELECT o.id AS id, r.name AS name FROM shop.orders o JOIN geo.regions r ON o.cust = r.id",
+    }
+    plan = shop.group("g", {name: (text, "batched-sweep") for name, text in texts.items()})
+    views = tuple(replace(how, transactions=Transactions.GLOBAL) for how in plan.views)
+    plan = replace(plan, views=views, give_up_after=0.0)
+    store = shop.start(plan)
+    remembered = Remembered(LocalStore(tmp_path))
+    with Mediator(shop.sources, [plan], MemoryZSet, store, wait_store=remembered) as mediator:
+        mediator.catch_up()
+        shop.crm.unreachable_end = shop.geo.unreachable_end = True
+        shop.shop.commit(Change("shop.orders", (1, 2, 1), 1), global_id="t2", participants=("shop", "geo"))
+        shop.shop.commit(Change("shop.orders", (2, 2, 1), 1), global_id="t1", participants=("shop", "crm"))
+        until(lambda: len(mediator.report().groups[0].waits) == 2)
+        mediator.feeds["crm"].failure = PositionLost("crm has forgotten it", "reload")
+        mediator.groups[0].wake()
+        until(lambda: mediator.report().halted)
+        shop.geo.unreachable_end = False
+        mediator.catch_up()
+        (group,) = mediator.report().groups
+    assert (group.failure, group.waits) == (None, ())
+    assert [given.id for given in group.given_up] == ["t2"]
+    assert {row[0] for row, _ in store.contents["v2"].keep(("id", "name")).weights()} == {1, 2}

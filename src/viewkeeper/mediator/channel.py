@@ -94,7 +94,7 @@ class Channel:
             self._answer = answer
         self._wake()
 
-    def receive(self, deliver: Callable[[Event], None], most: int) -> bool:
+    def receive(self, deliver: Callable[[Event], None], most: int | None) -> bool:
         """Deliver what has come, in its order; whether anything had."""
         if self.subscription.lost is not None:
             raise self.subscription.lost

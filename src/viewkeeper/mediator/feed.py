@@ -13,10 +13,18 @@ A source that cannot be reached is tried again, with growing pauses, for as long
 import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 
 from viewkeeper.clock import monotonic
-from viewkeeper.errors import PositionLost, ProtocolError, SourceError, SourceUnavailable, ViewkeeperError
+from viewkeeper.errors import (
+    PositionLost,
+    ProtocolError,
+    SourceError,
+    SourceUnavailable,
+    ViewkeeperError,
+    as_viewkeeper_error,
+)
 from viewkeeper.mediator.report import SourceReport
 from viewkeeper.mediator.stream import Read, Stream, Subscription
 from viewkeeper.messages import Fetch, Position
@@ -187,6 +195,21 @@ class Feed(Stream):
 
     def end(self) -> Position:
         return self.source.end()
+
+    def ask_end(self, reply: Callable[["Position | ViewkeeperError"], None]) -> None:
+        trouble = self.trouble
+        if trouble is not None:
+            reply(SourceUnavailable(trouble.reason))
+            return
+        with suppress(RuntimeError):
+            # Closed in the meantime: nobody waits for the reply any more.
+            self._readers.submit(self._ask_end, reply)
+
+    def _ask_end(self, reply: Callable[["Position | ViewkeeperError"], None]) -> None:
+        try:
+            reply(self.end())
+        except Exception as error:
+            reply(as_viewkeeper_error(error, f"asking {self.source.name} how far it is"))
 
     # --- readings ---
 

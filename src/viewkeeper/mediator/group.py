@@ -11,7 +11,7 @@ view can begin anew at any time.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -25,10 +25,11 @@ from viewkeeper.mediator.channel import Channel, Learn
 from viewkeeper.mediator.derived import DerivedView, Follower
 from viewkeeper.mediator.known_rows import MOST_KNOWN, KnownRows
 from viewkeeper.mediator.maintained import MaintainedView, Maintenance
+from viewkeeper.mediator.missing_parts import LOOK_EVERY, MissingParts
 from viewkeeper.mediator.report import GroupReport
 from viewkeeper.mediator.stream import Event, Stream
 from viewkeeper.mediator.unknown_rows import Unknown
-from viewkeeper.mediator.waits import ASKED, TIMEOUT, GivenUp, Incomplete, Wait, WaitStore, given_up, is_among
+from viewkeeper.mediator.waits import GivenUp, WaitStore
 from viewkeeper.mediator.without_quiet import MOST_BEHIND_ANSWERS, without_quiet
 from viewkeeper.messages import Position, Query, Transaction, Vector, ViewDelta
 from viewkeeper.sources.base import Disruption
@@ -39,8 +40,6 @@ MOST_IN_PROGRESS = 20_000
 """Transactions of a source that are taken and not yet part of a state; more are taken only if an answer shows them."""
 OWN = "_vk_"
 """how the names of views begin that are viewkeeper's own, and shown to nobody"""
-ASKED_EVERY = NOTED_AFTER = 1.0
-"""Seconds between two looks at whether a wait is to be given up, and after which one is noted for others to see."""
 ADVANCE_EVERY = 60.0
 """Seconds between two times that a group notes how far its sources have gone without concerning it."""
 
@@ -171,17 +170,7 @@ class Group:
         self._runs: dict[str, object] = {}
         self.views = {how.view.name: self._maintained(how) for how in plan.views}
         self._one_state = plan.one_state
-        self._give_up_after = plan.give_up_after
-        self._wait_store = wait_store
-        self.waits: tuple[Wait, ...] = ()
-        """what it waited for when nothing was under way the last time"""
-        self._noted: tuple[Wait, ...] = tuple(wait_store.waits(self.name)) if wait_store else ()
-        self._incomplete = Incomplete(self._noted, wait_store.given_up(self.name) if wait_store else ())
-        self._to_give_up: Collection[Wait] = ()
-        self._asked_at = float("-inf")
-        self._ends: dict[Wait, dict[str, Position]] = {}
-        """where sources were when a wait was to be given up: if their parts are before that, they are on their way"""
-        self._unsure = False
+        self._missing = MissingParts(self.name, self.vector, self.channels, wait_store, plan.give_up_after, self.wake)
         self._followers: dict[str, Follower] = {one.name: one for one in plan.followers}
         for view in plan.derived:
             self._followers[view.name] = DerivedView(view, make_zset=make_zset, read=self._committed)
@@ -212,14 +201,11 @@ class Group:
                 progressed = self.step()
                 self._advance_now_and_then()
                 if not progressed:
-                    if any(wait.seconds() >= NOTED_AFTER for wait in self.waits) or not self.waits:
-                        self._note_waits()
-                    self._bell.wait(
-                        min(ASKED_EVERY if self.waits else ADVANCE_EVERY, self._seconds_to_the_next_state())
-                    )
+                    pause = LOOK_EVERY if self._missing.waits else ADVANCE_EVERY
+                    self._bell.wait(min(pause, self._seconds_to_the_next_state()))
                     self._bell.clear()
             self._advance()
-            self._note_waits()
+            self._missing.note()
         except Exception as error:
             self.failure = as_viewkeeper_error(error, f"group {self.name}")
         finally:
@@ -237,9 +223,7 @@ class Group:
                 self._source_failed(source, channel.feed.failure)
                 continue
             try:
-                progressed |= channel.receive(
-                    self._deliver, max(MOST_IN_PROGRESS - len(self._in_progress_of[source]), 0)
-                )
+                progressed |= channel.receive(self._deliver, self._most_of(source))
             except SourceError as error:
                 self._source_failed(source, error)
         while self._instant:
@@ -251,13 +235,19 @@ class Group:
         progressed |= self._commit()
         progressed |= self._do_without_quiet()
         idle = not self._instant and all(channel.quiet for channel in self.channels.values())
-        gave_up = idle and self._look_at_waits()
+        gave_up = self._give_up(self._missing.look(idle=idle))
         self._progress = _Progress(
             {source: channel.subscription.position for source, channel in self.channels.items()},
             {source: places[0] for source, places in self._in_progress_of.items() if places},
-            idle=idle and not gave_up and not self._unsure,
+            idle=idle and not gave_up and not self._missing.unsure,
         )
         return progressed or gave_up
+
+    def _most_of(self, source: str) -> int | None:
+        """How many more transactions of a source are taken; all, if a part is missing that may be among them."""
+        if source in self._missing.sources:
+            return None
+        return max(MOST_IN_PROGRESS - len(self._in_progress_of[source]), 0)
 
     def caught_up(self, ends: Vector, *, settled: bool = False) -> bool:
         """Whether everything up to these positions is part of a committed state, or waits for the rest of a global
@@ -313,8 +303,8 @@ class Group:
                 for source, channel in tuple(self.channels.items())
             },
             self._refresh_seconds,
-            self.waits,
-            tuple(self._incomplete.given),
+            self._missing.waits,
+            self._missing.given,
         )
 
     def close(self) -> None:
@@ -331,13 +321,7 @@ class Group:
         self._known.delivered(event)
         if not self._concerns(event):
             return
-        taken = event
-        if event.parts:
-            for late in self._incomplete.delivered(event):
-                # Before it can be part of a state: after a restart the same part must be known for the late one.
-                if self._wait_store is not None:
-                    self._wait_store.note_given_up(self.name, late)
-            taken = self._incomplete.taken(event)
+        taken = self._missing.delivered(event) if event.parts else event
         self._in_progress[event.source, event.position] = taken
         self._since[event.source, event.position] = monotonic()
         self._in_progress_of[event.source].append(event.position)
@@ -400,6 +384,14 @@ class Group:
             if self.views.get(name) is view:
                 self._guarded(name, partial(view.deliver, transaction))
 
+    def _give_up(self, given: Sequence[GivenUp]) -> bool:
+        """The parts of these that are here need no others from now on; whether there is any."""
+        for place in [place for one in given for place in one.arrived]:
+            self._in_progress[place] = self._missing.part_at(place)
+        for view in tuple(self.views.values()) if given else ():
+            self._begin_anew(view.how)
+        return bool(given)
+
     def _do_without_quiet(self) -> bool:
         """If no state has come for too long, views that wait for something go over to an algorithm that need not."""
         waited = max((view.waited for view in self.views.values()), default=0)
@@ -437,62 +429,6 @@ class Group:
 
     def _seconds_to_the_next_state(self) -> float:
         return max(min([ADVANCE_EVERY, *self._due().values()]), 0)
-
-    # --- waiting for parts of global transactions ---
-
-    def _look_at_waits(self) -> bool:
-        """Nothing is under way: find out what is waited for, and give up what is to be; whether anything was."""
-        self.waits = self._incomplete.waits(self.channels)
-        for whole in self._incomplete.settled(self._in_progress):
-            if self._wait_store is not None:
-                self._wait_store.forget_given_up(self.name, whole)
-        self._ask_what_to_give_up()
-        patience = self._give_up_after
-        due = [
-            (wait, ASKED if is_among(wait, self._to_give_up) else TIMEOUT)
-            for wait in self.waits
-            if is_among(wait, self._to_give_up) or (patience is not None and wait.seconds() >= patience)
-        ]
-        given = [given_up(wait, why) for wait, why in due if self._has_not_come(wait)]
-        self._unsure = len(given) < len(due)
-        for one in given:
-            self._give_up(one)
-        if given and self._to_give_up and not self._unsure and self._wait_store is not None:
-            self._wait_store.forget_asked(self.name)
-            self._to_give_up = ()
-        if given:
-            self.waits = ()
-            for view in tuple(self.views.values()):
-                self._begin_anew(view.how)
-        return bool(given)
-
-    def _ask_what_to_give_up(self) -> None:
-        if self.waits and self._wait_store is not None and monotonic() - self._asked_at >= ASKED_EVERY:
-            self._asked_at = monotonic()
-            self._to_give_up = self._wait_store.asked(self.name)
-
-    def _has_not_come(self, wait: Wait) -> bool:
-        """Whether the missing parts are not on their way: all that their sources had committed when this was asked
-        first is here."""
-        try:
-            if wait not in self._ends:
-                self._ends[wait] = {source: self.channels[source].feed.end() for source in wait.missing}
-        except SourceError:
-            return False
-        return all(self.channels[source].subscription.position >= end for source, end in self._ends[wait].items())
-
-    def _give_up(self, given: GivenUp) -> None:
-        """The parts that are here need no others from now on."""
-        if self._wait_store is not None:
-            self._wait_store.note_given_up(self.name, given)
-        self._incomplete.give_up(given)
-        for place in given.arrived:
-            self._in_progress[place] = self._incomplete.part_at(place)
-
-    def _note_waits(self) -> None:
-        if self.waits != self._noted and self._wait_store is not None:
-            self._wait_store.note_waits(self.name, self.waits)
-            self._noted = self.waits
 
     # --- what the algorithms say ---
 
@@ -605,7 +541,7 @@ class Group:
 
     def _done(self, place: Place) -> None:
         del self._in_progress[place]
-        self._incomplete.done(place)
+        self._missing.done(place)
         self._since.pop(place, None)
         source, position = place
         # Almost always the oldest: a source's transactions become part of states in their order.

@@ -57,6 +57,10 @@ class Stream(ABC):
         """The place behind everything that the source has committed by now."""
         return self.upto
 
+    def ask_end(self, reply: Callable[["Position | ViewkeeperError"], None]) -> None:
+        """The same for who must not wait: the reply may come later, or be that the source cannot be reached."""
+        reply(self.end())
+
     def subscribe(
         self, after: Position, wake: Callable[[], None], relations: Collection[str] | None = None
     ) -> "Subscription":

@@ -14,7 +14,7 @@ from viewkeeper.clock import unique_id
 from viewkeeper.durations import seconds
 from viewkeeper.errors import DamagedWarehouse, StorageFailure, UsageError
 from viewkeeper.levels import Level
-from viewkeeper.mediator.waits import GivenUp, Wait, is_among
+from viewkeeper.mediator.waits import GivenUp, Wait
 from viewkeeper.sql.definition import GLOBAL_TIMEOUT
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.commit_log import HOME
@@ -65,14 +65,14 @@ class IncompleteTransactions:
             self._write(file, group, {"waits": [asdict(wait) for wait in waits]})
         else:
             self._store.delete(file)
-            self.forget_asked(group)
 
     def asked(self, group: str) -> list[Wait]:
         return [wait for name, one in self._all(_ASKED) if name == group for wait in _waits(one)]
 
-    def forget_asked(self, group: str) -> None:
+    def forget_asked(self, group: str, waits: Collection[Wait]) -> None:
         for file in self._files(_ASKED):
-            if self._read(file)["group"] == group:
+            told = self._read(file)
+            if told["group"] == group and all(wait in waits for wait in _waits(told)):
                 self._store.delete(file)
 
     def given_up(self, group: str) -> list[GivenUp]:
@@ -96,7 +96,7 @@ class IncompleteTransactions:
 
     def all_waits(self, catalog: Mapping[str, Definition]) -> tuple[GroupWait, ...]:
         return tuple(
-            GroupWait(group, views, wait, is_among(wait, self.asked(group)))
+            GroupWait(group, views, wait, any(_asks_for(one, wait) for one in self.asked(group)))
             for group, one in self._all(_WAITS)
             if (views := views_of(catalog, group))
             for wait in _waits(one)
@@ -123,9 +123,13 @@ class IncompleteTransactions:
                 f"what is waited for: {named}" if named else "nothing is waited for; 'viewkeeper status' names waits",
             )
         for one in found:
-            if not one.asked:
-                self._write(f"{_ASKED}/{unique_id()}.json", one.group, {"waits": [asdict(one.wait)]})
+            if one.wait not in self.asked(one.group):
+                self.ask(one.group, one.wait)
         return tuple(found)
+
+    def ask(self, group: str, wait: Wait) -> None:
+        """Ask that a wait be given up."""
+        self._write(f"{_ASKED}/{unique_id()}.json", group, {"waits": [asdict(wait)]})
 
     # --- files ---
 
@@ -189,6 +193,13 @@ def reached_level(view: Definition, given: Collection[GroupGivenUp]) -> str | No
     return str(min(Level[promised.upper()], Level.WEAK))
 
 
+def _asks_for(asked: Wait, wait: Wait) -> bool:
+    """Whether a request is for this wait; a later run may have noted its parts at later positions."""
+    return asked.id == wait.id and any(
+        source == of and position <= at for source, position in asked.arrived for of, at in wait.arrived
+    )
+
+
 def _waits(told: Mapping[str, Any]) -> list[Wait]:
     return [Wait(one["id"], tuple(one["missing"]), _places(one["arrived"]), one["since"]) for one in told["waits"]]
 
@@ -203,6 +214,7 @@ def _given_up(told: Mapping[str, Any]) -> GivenUp:
         told["time"],
         told["why"],
         _places(told["late"]),
+        told.get("closed", False),
     )
 
 
