@@ -66,8 +66,8 @@ class Way:
     extremes: tuple[str, ...]
     """MIN, MAX and COUNT(DISTINCT) as items of SELECT"""
     pairs: tuple[Pairs, ...] = ()
-    spreads: tuple[tuple[str, Expression], ...] = ()
-    """columns with Σ (e - mean)², and the values that they are over"""
+    spreads: tuple[tuple[str, Expression, str], ...] = ()
+    """columns with Σ (e - mean)², the values that they are over, and the types of these"""
 
     @property
     def table(self) -> str:
@@ -145,7 +145,7 @@ def way_from(asked: Defined, node: Node, stored: StoredTables) -> Way | None:
     extremes, of_values = [], []
     for column, function, value in asked.extremes:
         if function == "spread" and column not in own:
-            of_values.append((column, edge.groups[value]))
+            of_values.append((column, edge.groups[value], value.type))
             continue
         sql = _from_own(own[column]) if column in own else aggregate(function, sql_of(edge.groups[value]))
         extremes.append(f"{sql} AS {quoted(column)}")
@@ -215,12 +215,12 @@ def _with_spreads(way: Way, rows: str, above: str, dimensions: Mapping[str, str]
     edge, node = way.edge, way.edge.below
     keys = [quoted(key) for key in node.keys]
     items, joins = ["t.*"], ""
-    for place, (column, value) in enumerate(way.spreads):
+    for place, (column, value, type) in enumerate(way.spreads):
         # The values of each group, counted.
         finer = replace(node, groups={**node.groups, value: VALUE}, measures={})
         counted = replace(edge, below=finer, groups={**edge.groups, value: value}, summed={}, computed={})
         values = f"(\n{indented(whole_table(counted, above, dimensions))}\n)"
-        spread = spread_table(values, keys, {quoted(column): (quoted(VALUE), quoted(node.count))})
+        spread = spread_table(values, keys, {quoted(column): (quoted(VALUE), quoted(node.count), type)})
         same = " AND ".join(f"t.{key} <=> s{place}.{key}" for key in keys) or "TRUE"
         joins += f"\nJOIN (\n{indented(spread)}\n) AS s{place} ON {same}"
         items.append(f"s{place}.{quoted(column)}")

@@ -56,7 +56,7 @@ class Content(Protocol):
         greatest; a NULL is neither."""
 
     def spread(self, columns: tuple[str, ...], values: pa.Table, of: str, count: str, changed: pa.Table) -> pa.Array:
-        """For each value Σ (of - mean)² over the rows that `find` finds, each `count` times, behind changes of these
+        """For each value Σ (of - mean)² over the rows that `find` finds, each `count` times, after changes of these
         counts: `changed` has `columns`, `of` and `count`."""
 
 
@@ -131,8 +131,8 @@ class ArrowContent:
         wanted = pc.less(numbers, pa.scalar(values.num_rows, pa.int64()))
         changed, numbers = changed.filter(wanted), numbers.filter(wanted)
         of_found, counts = (
-            pa.chunked_array([*found.rows[name].chunks, *changed[name].cast(found.rows[name].type).chunks])
-            for name in (of, count)
+            pa.chunked_array([*found.rows[name].chunks, *changed[name].cast(type).chunks], type)
+            for name, type in ((name, found.rows[name].type) for name in (of, count))
         )
         places = pa.concat_arrays([found.values, numbers])
         return spreads(places, of_found.combine_chunks(), counts.combine_chunks(), values.num_rows)

@@ -1,9 +1,9 @@
 """What a summary table stores for its aggregates.
 
     COUNT(e), SUM(e), AVG(e)     COUNT(e) and SUM(e)
-    VAR(e), STDDEV(e)            and SUM(e * e) of exact numbers
+    VAR(e), STDDEV(e)            and SUM(e * e) of exact numbers, if DECIMAL has room for it
     MIN, MAX, COUNT(DISTINCT e)  from a node of the lattice that also groups by e
-    VAR(e), STDDEV(e) of DOUBLE  COUNT(e), and Σ (e - mean)² from such a node
+    VAR(e), STDDEV(e) otherwise  COUNT(e), and Σ (e - mean)² from such a node
 
 All that is stored is linear: what a change adds to it depends on the change alone. A sum of DOUBLE is over the finite
 values; the others are counted, for an infinity that was added cannot be subtracted again. Squares of DOUBLE are not
@@ -30,6 +30,8 @@ EXTREMES: dict[Function, ExtremeFunction] = {
 }
 SPREADS = (Function.VAR_SAMP, Function.VAR_POP, Function.STDDEV_SAMP, Function.STDDEV_POP)
 MOST_DIGITS = 38
+DIGITS_OF_COUNTS = 10
+"""what Spark adds to the digits of a DECIMAL so that a sum has room"""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,11 @@ def needed(aggregate: Aggregate, argument: Expression | None) -> Needed:
 
 def is_spread_of_values(aggregate: Aggregate, argument: Expression) -> bool:
     """Whether it is computed from the values themselves, and not from sums."""
-    return aggregate.function in SPREADS and _family(argument) is Family.FLOATING
+    if aggregate.function not in SPREADS:
+        return False
+    known = type_named(argument.type)
+    # Squares of BIGINT, or of a wide DECIMAL, add up to more than any type holds.
+    return known.family is Family.FLOATING or 2 * known.precision + DIGITS_OF_COUNTS > MOST_DIGITS
 
 
 _ODD = ("NaN", "Infinity", "-Infinity")

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from viewkeeper.sql.summary_view import Aggregate, Function, SummaryView, aggregate_column, group_column
 from viewkeeper.sql.syntax import spark_sql
-from viewkeeper.sql.type_families import MAX_PRECISION, Family, type_named
+from viewkeeper.sql.type_families import Family, type_named
 from viewkeeper.summary.measures import SPREADS
+from viewkeeper.summary.spread import difference
 from viewkeeper.summary.statements import quoted, spelled_out
 
 
@@ -30,8 +31,8 @@ def select_of_summary(view: SummaryView, tables: Mapping[str, str]) -> str:
 
 
 def centered_select(view: SummaryView, tables: Mapping[str, str]) -> str:
-    """The same, with VAR and STDDEV over differences from the mean of the group: what Spark loses of large values, all
-    of which are DOUBLE to it, it does not lose of these."""
+    """The same, with VAR and STDDEV over differences from the mean of the group, or from its least value: what Spark
+    loses of large values, all of which are DOUBLE to it, it does not lose of these."""
     groups = [f"`g{place}`" for place in range(len(view.groups))]
     items = [f"{spark_sql(group.node)} AS {name}" for group, name in zip(view.groups, groups, strict=True)]
     centers, meaning = [], {group_column(place): name for place, name in enumerate(groups)}
@@ -41,11 +42,11 @@ def centered_select(view: SummaryView, tables: Mapping[str, str]) -> str:
             items.append(f"{spark_sql(one.argument.node)} AS {value}")
         if one.function in SPREADS and one.argument is not None:
             by = f"PARTITION BY {', '.join(groups)}" if groups else ""
-            centers.append(f"AVG({value}) OVER ({by}) AS `c{place}`")
-            known = type_named(one.argument.type)
-            exact = known.family in (Family.INTEGER, Family.DECIMAL)
-            type = f"DECIMAL({MAX_PRECISION}, {known.scale})" if exact else "DOUBLE"
-            value = f"CAST({value} AS {type}) - CAST(`c{place}` AS {type})"
+            # Of exact numbers the least is one of them; their mean may need more digits than there are.
+            exact = type_named(one.argument.type).family is not Family.FLOATING
+            centers.append(f"{'MIN' if exact else 'AVG'}({value}) OVER ({by}) AS `c{place}`")
+            double = f"CAST({value} AS DOUBLE) - CAST(`c{place}` AS DOUBLE)"
+            value = difference(value, f"`c{place}`") if exact else double
         meaning[aggregate_column(place)] = _call(one, value)
     listed = [f"{tables[operand.relation.name]} AS {quoted(operand.alias)}" for operand in view.core.operands]
     inner = f"SELECT {', '.join(items)}\nFROM {' CROSS JOIN '.join(listed)}"

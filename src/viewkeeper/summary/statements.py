@@ -130,7 +130,7 @@ def with_extremes(node: Node, linear: str, behind: Mapping[str, str], nodes: Map
             text += f"\nJOIN ({grouped}) AS e{place} ON {_same(node, other, 't', f'e{place}')}"
             items += [f"e{place}.{quoted(extreme.column)}" for extreme in mine]
         of_values = {
-            quoted(extreme.column): (quoted(other.groups[extreme.value]), quoted(other.count))
+            quoted(extreme.column): (quoted(other.groups[extreme.value]), quoted(other.count), extreme.value.type)
             for extreme in node.extremes
             if extreme.node == name and extreme.function == "spread"
         }

@@ -226,7 +226,8 @@ class SparkContent:
             rows = rows.unionByName(frame_of_table(spark, mine).select(*listed))
         total = rows.groupBy(*listed[:-1]).agg(F.sum(listed[-1]).alias(count)).filter(F.col(listed[-1]) > 0)
         with spark_errors("computing stored variances"), TemporaryNames(spark) as temporary:
-            statement = spread_table(temporary.name(total), keys, {_SPREAD: (listed[-2], listed[-1])})
+            type = self._frame.schema[of].dataType.simpleString()
+            statement = spread_table(temporary.name(total), keys, {_SPREAD: (listed[-2], listed[-1], type)})
             made = spark.sql(statement).toArrow()
         _, (_, places) = numbered((values, made), columns)
         return placed(made[_SPREAD].combine_chunks(), places, values.num_rows)
