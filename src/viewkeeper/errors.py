@@ -252,7 +252,7 @@ ENGINES = {
 """packages whose exceptions say nothing to a user, and what they are called"""
 
 
-def is_of_engine(error: Exception) -> bool:
+def is_of_engine(error: BaseException) -> bool:
     """Whether an exception comes from a data engine, as it is. None of them is imported to know."""
     return any(_package(kind) in ENGINES for kind in type(error).__mro__)
 
@@ -268,6 +268,22 @@ def as_viewkeeper_error(error: Exception, doing: str) -> ViewkeeperError:
             "VIEWKEEPER_TRACEBACK=1 in the environment shows where; views are as they were committed",
         )
     return ProtocolError(f"{doing} failed: {error!r}", "its views are as they were committed")
+
+
+_TRANSIENT = ("Py4JNetworkError", "SparkContext was shut down", "stopped SparkContext", "OutOfMemoryError")
+"""what a JVM leaves that was ended or has no memory left: a type of exception, or words of one"""
+
+
+def may_pass(error: BaseException | None) -> bool:
+    """Whether something beside the rows failed, such as the disk, the memory or the process of Spark: what was tried
+    may go well the next time. An error that explains another one is judged by that too."""
+    while error is not None:
+        if isinstance(error, (OSError, MemoryError, StorageFailure)):
+            return True
+        if is_of_engine(error) and any(word in f"{type(error).__name__} {error}" for word in _TRANSIENT):
+            return True
+        error = error.__cause__
+    return False
 
 
 def _package(kind: type) -> str:

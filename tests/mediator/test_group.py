@@ -3,16 +3,19 @@
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 from live_shop import THREE_WAY, WITHIN, MemoryStore, Recorder, Shop, resumed
+from py4j.protocol import Py4JNetworkError
 from waiting import until
 
 from viewkeeper.algebra.memory import MemoryZSet
-from viewkeeper.errors import PositionLost, ProtocolError, SourceUnavailable, SourceUnfit, StorageFailure
+from viewkeeper.errors import EngineFailure, PositionLost, ProtocolError, SourceUnavailable, SourceUnfit, StorageFailure
 from viewkeeper.mediator import group as group_module
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.mediator.group import GroupPlan
+from viewkeeper.mediator.maintained import MaintainedView
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Change, Transaction, position
 
@@ -285,6 +288,24 @@ def test_a_view_that_fails_is_halted_alone() -> None:
     shop.shop.commit(order(4))
     maintain(shop, resumed(plan, store), store)
     shop.assert_all_right(plan, store, "bad")
+
+
+@pytest.mark.parametrize(
+    "failure", [Py4JNetworkError("Answer from Java side is empty"), StorageFailure("the disk is full")]
+)
+def test_what_may_pass_halts_no_view(failure: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = Shop()
+    plan = shop.group("g", {"a": (THREE_WAY, "batched-sweep"), "b": (ORDERS, "batched-sweep")})
+    store = shop.start(plan)
+    shop.shop.commit(order(1))
+    with monkeypatch.context() as broken:
+        broken.setattr(MaintainedView, "deliver", Mock(side_effect=failure))
+        with pytest.raises((EngineFailure, StorageFailure)):
+            maintain(shop, plan, store)
+    assert store.halted == {}
+    maintain(shop, resumed(plan, store), store)
+    assert store.contents["b"].size() == 1
+    shop.assert_all_right(plan, store)
 
 
 @pytest.mark.parametrize("algorithm", ["batched-sweep", "t-strobe", "nested-sweep", "recompute", "c-t-strobe"])

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from viewkeeper.algorithms.update_queue import MakeZSet
 from viewkeeper.clock import monotonic
-from viewkeeper.errors import PositionLost, SourceError, ViewkeeperError, as_viewkeeper_error
+from viewkeeper.errors import PositionLost, SourceError, ViewkeeperError, as_viewkeeper_error, may_pass
 from viewkeeper.mediator.alignment import Alignment, GroupChange, Place, merged
 from viewkeeper.mediator.channel import Channel, Learn
 from viewkeeper.mediator.derived import DerivedView, Follower
@@ -344,9 +344,9 @@ class Group:
         """What goes wrong in one view, such as an overflow in an expression, stops that view alone."""
         try:
             work()
-        except (OSError, MemoryError):
-            raise
         except Exception as error:
+            if may_pass(error):
+                raise
             if view in self.views:
                 self._halt(view, as_viewkeeper_error(error, f"maintaining {view}").detail)
 
@@ -491,9 +491,9 @@ class Group:
                 continue
             try:
                 changes = follower.follow(changes)
-            except (OSError, MemoryError):
-                raise
             except Exception as error:
+                if may_pass(error):
+                    raise
                 self._halt(name, as_viewkeeper_error(error, f"maintaining {name}").detail)
         size = self._states_per_commit or len(changes)
         for first in range(0, len(changes), size):

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from viewkeeper.errors import BadDelta, StorageFailure, ViewkeeperError, first_line
+from viewkeeper.errors import BadDelta, EngineFailure, StorageFailure, ViewkeeperError, first_line, may_pass
 from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.columns import Columns, spark_schema
 from viewkeeper.warehouse.delta_table import DataFile
@@ -112,6 +112,8 @@ def spark_errors(
             raise StorageFailure(
                 f"{doing}: {told}", "a file is missing or damaged: put it back from a backup, or reload the view"
             ) from error
+        if may_pass(error):
+            raise EngineFailure(f"{doing}: the process of Spark has ended: {told}", "try again") from error
         raise failure(f"{doing}: {told}", hint) from error
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from viewkeeper.clock import monotonic
-from viewkeeper.errors import UsageError, ViewkeeperError, as_viewkeeper_error
+from viewkeeper.errors import UsageError, ViewkeeperError, as_viewkeeper_error, may_pass
 from viewkeeper.messages import Vector
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
@@ -151,7 +151,7 @@ class Summaries:
     def follow(self, commit: Commit) -> None:
         """Before a commit is made: what it does to cores, done to the lattices over them.
 
-        What goes wrong halts that lattice alone.
+        What goes wrong with its rows halts that lattice alone.
         """
         for lattice in self.lattices().values():
             core = lattice.facts.core
@@ -164,9 +164,9 @@ class Summaries:
                 continue
             try:
                 self._follow(commit, lattice, states)
-            except (OSError, MemoryError):
-                raise
             except Exception as error:
+                if may_pass(error):
+                    raise
                 self.halt(lattice, as_viewkeeper_error(error, f"refreshing {', '.join(lattice.visible)}").detail)
 
     def _follow(self, commit: Commit, lattice: Lattice, states: Sequence[NewState]) -> None:
