@@ -50,9 +50,10 @@ class BoundSelect:
 def bind_select(select: exp.Select, operands: tuple[Operand, ...], extra: Sequence[exp.Expr] = ()) -> BoundSelect:
     """Bind SELECT ... FROM ... WHERE, and `extra` expressions over the same tables."""
     written = {item.alias.lower(): item.alias for item in select.expressions if isinstance(item, exp.Alias)}
+    listed = [item.unnest() if isinstance(item.unnest(), exp.Column) else item for item in select.expressions]
     select.set(
         "expressions",
-        [*select.expressions, *(exp.alias_(node, f"_vk_extra_{index}") for index, node in enumerate(extra))],
+        [*listed, *(exp.alias_(node, f"_vk_extra_{index}") for index, node in enumerate(extra))],
     )
     check_columns(select, operands)
     crossings = tuple(
@@ -75,7 +76,7 @@ def refuse_unnamed(select: exp.Select) -> None:
     if not select.expressions:
         raise SyntaxProblem("SELECT lists no columns", "name the columns of the view, or write SELECT *")
     for item in select.expressions:
-        if not (isinstance(item.unnest(), (exp.Alias, exp.Column)) or item.is_star):
+        if not (isinstance(item, exp.Alias) or isinstance(item.unnest(), exp.Column) or item.is_star):
             raise DefinitionError(
                 f"the output column {spark_sql(item)} has no name{position(item)}",
                 f"add AS name: {spark_sql(item)} AS name",

@@ -36,7 +36,8 @@ def original_query(sql: str, tables: Sequence[str]) -> str:
     first, text = _first_of_query(sql), sql
     for start, end, written in sorted(edits, reverse=True):
         text = text[:start] + written + text[end:]
-    return text[first:].rstrip().rstrip(";")
+    last = next(word for word in reversed(words(text)) if word.token_type is not TokenType.SEMICOLON)
+    return text[first : last.end + 1]  # without a comment that would hide what is put after it
 
 
 def _renamed(table: exp.Table, name: str) -> tuple[int, int, str]:
@@ -95,8 +96,9 @@ def pieces(query: str) -> Pieces:
         return _text(query, found[place + 1 : end])
 
     select, from_ = starts[TokenType.SELECT], starts[TokenType.FROM]
-    distinct = found[select + 1].token_type is TokenType.DISTINCT
-    listed = range(select + (2 if distinct else 1), from_)
+    quantifier = found[select + 1].token_type
+    distinct = quantifier is TokenType.DISTINCT
+    listed = range(select + (2 if distinct or quantifier is TokenType.ALL else 1), from_)
     return Pieces(
         tuple(_split(query, found, depths, listed, TokenType.COMMA)),
         distinct,

@@ -16,6 +16,8 @@ from viewkeeper.sql.spark_grammar import SparkGrammar, SparkText
 EXPECTED = "write CREATE MATERIALIZED VIEW name AS SELECT ... FROM source.table ..."
 _TEXT = "text"
 """in the notes of a statement: what it was parsed from"""
+_QUANTIFIERS = (TokenType.ALL, TokenType.DISTINCT)
+_AFTER_LISTS = (TokenType.COMMA, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING)
 
 
 class ViewDialect(Spark):
@@ -36,7 +38,7 @@ class ViewDialect(Spark):
 
 def parse_statement(sql: str) -> exp.Expr:
     """The one statement of a text."""
-    words(sql)
+    _refuse_empty_items(sql)
     try:
         with _quiet():
             statements = [statement for statement in sqlglot.parse(sql, dialect=ViewDialect) if statement is not None]
@@ -59,6 +61,20 @@ def parse_statement(sql: str) -> exp.Expr:
         )
     statement.meta[_TEXT] = sql
     return statement
+
+
+def _refuse_empty_items(sql: str) -> None:
+    """sqlglot passes over a comma that nothing is listed before or after: `SELECT ALL, x`, `SELECT x, FROM t`."""
+    before: tuple[TokenType | None, TokenType | None] = None, None
+    for word in words(sql):
+        kind = word.token_type
+        opened = before[1] is TokenType.SELECT or (before[0] is TokenType.SELECT and before[1] in _QUANTIFIERS)
+        if (kind is TokenType.COMMA and opened) or (kind in _AFTER_LISTS and before[1] is TokenType.COMMA):
+            raise SyntaxProblem(
+                f"{_line_and_column(sql, word.start)}: nothing is listed before {word.text!r}",
+                "remove the comma; a column that is called like a keyword stands in backticks",
+            )
+        before = before[1], kind
 
 
 def spark_sql(node: exp.Expr) -> str:

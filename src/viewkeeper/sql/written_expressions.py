@@ -65,7 +65,7 @@ def _items(listed: list[exp.Expr], bound: BoundSelect, cut: Pieces) -> Iterator[
     by_name = {item.name.lower(): item for item in bound.items}
     for node, text in zip(listed, cut.items, strict=True):
         if not node.is_star:
-            item = by_name[node.alias_or_name.lower()]
+            item = by_name[node.unnest().alias_or_name.lower()]
             yield Written(f"the output column {item.name}", text, Expression.from_node(item.node))
 
 
