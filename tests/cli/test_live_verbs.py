@@ -121,9 +121,9 @@ def test_several_hierarchies_of_one_table_are_a_partial_order(here: Path, fails:
     said = fails(*shop, "--hierarchy", "orders=amount,id")
     assert "hierarchy orders runs in a circle: id → amount → id" in said
     assert "keep one of them" in said
-    mixed = fails(*shop, "--hierarchy", "orders=", "--hierarchy", "orders=id,cust")
+    mixed = fails(*shop, "--hierarchy", "orders=", "--hierarchy", "Orders=id,cust")
     assert "withdraw them in a command of its own" in mixed
-    assert json.loads(output(*shop, "--hierarchy", "orders="))["hierarchies"] == {}
+    assert json.loads(output(*shop, "--hierarchy", "ORDERS="))["hierarchies"] == {}
 
 
 def test_what_was_declared_stays_when_a_source_is_added_again(here: Path) -> None:

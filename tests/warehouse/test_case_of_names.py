@@ -92,6 +92,23 @@ def test_what_is_declared_may_be_in_any_case(warehouse, database, tmp_path):
     assert dict(made.hierarchies) == {"Cities": (("Id", "Region"),)}
 
 
+def test_what_is_declared_is_added_to_and_withdrawn_in_any_case(warehouse, tmp_path):
+    def declare(foreign_keys=(), **hierarchies):
+        url = f"sqlite:///{tmp_path / 's.db'}"
+        warehouse.add_source("shop", url, foreign_keys=foreign_keys, hierarchies=hierarchies, install=True)
+        [made] = warehouse.sources
+        return made.foreign_keys, dict(made.hierarchies)
+
+    key = ("Orders.Id", "crm.people.id")
+    both = ((key,), {"Orders": (("Id", "Amount"),)})
+    assert declare([("orders.ID", key[1])], orders=["id", "amount"]) == both
+    assert declare([("SHOP.ORDERS.id", key[1])], ORDERS=["ID", "AMOUNT"], orders=[["Id", "Amount"]]) == both
+    with pytest.raises(DefinitionError, match="runs in a circle"):
+        declare(orders=["amount", "id"])
+    assert declare(ORDERS=[]) == ((key,), {})
+    assert declare([("Shop.orders.id", "")]) == ((), {})
+
+
 def test_the_command_line_takes_any_case(warehouse, tmp_path):
     warehouse.close()
     lake = str(tmp_path / "lake")

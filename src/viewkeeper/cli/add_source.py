@@ -132,7 +132,8 @@ def _key(option: str) -> tuple[str, tuple[str, ...]]:
 def _hierarchies(options: tuple[str, ...]) -> "dict[str, Chains]":
     """The chains of each table; none for a table whose hierarchies are withdrawn."""
     found: dict[str, Chains] = {}
-    for table, columns in map(_hierarchy, options):
+    for written, columns in map(_hierarchy, options):
+        table = next((known for known in found if known.casefold() == written.casefold()), written)
         if table in found and not (columns and found[table]):
             raise UsageError(
                 f"--hierarchy {table}= withdraws the hierarchies of {table}, and another option declares one",

@@ -25,7 +25,7 @@ from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.altering.refused import refuse_in_itself
-from viewkeeper.warehouse.declared import check_declared
+from viewkeeper.warehouse.declared import as_the_source_spells, check_declared
 from viewkeeper.warehouse.summaries.cubes import checked_cube
 from viewkeeper.warehouse.view_properties import VIEWS
 
@@ -50,7 +50,8 @@ def relations_at(
         ):
             if source.install:
                 refuse_obstacles(source.name, opened.obstacles(), _ask_the_doctor(source))
-            check_declared(source.name, opened.relations, source.foreign_keys, source.hierarchies)
+            declared = as_the_source_spells(source.name, opened.relations, source.foreign_keys, source.hierarchies)
+            check_declared(source.name, opened.relations, *declared)
             return dict(opened.relations)
     except ViewkeeperError as error:
         raise placed(error, source.place) from error

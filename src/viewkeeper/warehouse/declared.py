@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from viewkeeper.errors import DefinitionError, UnknownName
 from viewkeeper.sql.relation import Relation
-from viewkeeper.summary.hierarchies import Chains, Declared, Hierarchy, chains_of
+from viewkeeper.summary.hierarchies import Chains, Hierarchy
 
 
 def check_declared(
@@ -51,10 +51,10 @@ def as_the_source_spells(
     chains: Mapping[str, Chains],
 ) -> tuple[tuple[tuple[str, str], ...], dict[str, Chains]]:
     """What is declared with the names of the source's own tables and columns; what it does not have stays as it is."""
-    tables = {name.removeprefix(f"{source}.").casefold(): name for name in relations}
+    tables = {name.casefold().removeprefix(f"{source}."): name for name in relations}
 
     def table_of(name: str) -> str:
-        found = tables.get(name.removeprefix(f"{source}.").casefold())
+        found = tables.get(name.casefold().removeprefix(f"{source}."))
         return name if found is None else found.removeprefix(f"{source}.")
 
     def column_of(table: str, name: str) -> str:
@@ -66,29 +66,29 @@ def as_the_source_spells(
         table, dot, column = child.rpartition(".")
         return f"{table_of(table)}{dot}{column_of(table_of(table), column)}"
 
-    spelled = {
-        table_of(table): tuple(tuple(column_of(table_of(table), level) for level in levels) for levels in several)
-        for table, several in chains.items()
-    }
+    spelled: dict[str, Chains] = {}
+    for name, several in chains.items():
+        table = table_of(name)
+        own = (tuple(column_of(table, level) for level in levels) for levels in several)
+        spelled[table] = tuple(dict.fromkeys((*spelled.get(table, ()), *own)))
     return tuple(dict.fromkeys((key(child), parent) for child, parent in foreign_keys)), spelled
 
 
-def hierarchies_after(before: Mapping[str, Chains], declared: Mapping[str, Declared]) -> dict[str, Chains]:
+def hierarchies_after(before: Mapping[str, Chains], declared: Mapping[str, Chains]) -> dict[str, Chains]:
     """What is declared now beside what was; an empty declaration withdraws all chains of a table."""
     found = dict(before)
-    for table, one in declared.items():
-        chains = chains_of(one)
+    for table, chains in declared.items():
         found[table] = tuple(dict.fromkeys((*before.get(table, ()), *chains))) if chains else ()
     return {table: chains for table, chains in found.items() if chains}
 
 
 def foreign_keys_after(
-    source: str, before: Iterable[tuple[str, str]], declared: Iterable[tuple[str, str]]
+    before: Iterable[tuple[str, str]], declared: Iterable[tuple[str, str]]
 ) -> tuple[tuple[str, str], ...]:
     """What is declared now beside what was; a column that leads to nothing withdraws its foreign keys."""
     declared = list(declared)
-    withdrawn = {child.removeprefix(f"{source}.") for child, parent in declared if not parent}
-    stays = [pair for pair in before if pair[0].removeprefix(f"{source}.") not in withdrawn]
+    withdrawn = {child for child, parent in declared if not parent}
+    stays = [pair for pair in before if pair[0] not in withdrawn]
     return tuple(dict.fromkeys((*stays, *(pair for pair in declared if pair[1]))))
 
 

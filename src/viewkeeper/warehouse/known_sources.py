@@ -17,7 +17,7 @@ from viewkeeper.sources.lazy import LazySource, altered_since
 from viewkeeper.sources.registry import kind_of, open_source
 from viewkeeper.sources.urls import naming_variables, resolved, shown
 from viewkeeper.sql.relation import Relation
-from viewkeeper.summary.hierarchies import Declared
+from viewkeeper.summary.hierarchies import Chains, Declared, chains_of
 from viewkeeper.warehouse.declared import as_the_source_spells, check_declared, foreign_keys_after, hierarchies_after
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.source_files import WORKSPACES, SourceDefinition, SourceFiles
@@ -100,8 +100,6 @@ class KnownSources:
                 tables = list(dict.fromkeys((*before.tables, *tables)))
             keys = {**before.keys, **keys}
             declared = declared or before.transactions
-        foreign_keys = foreign_keys_after(name, () if before is None else before.foreign_keys, foreign_keys)
-        chains = hierarchies_after({} if before is None else before.hierarchies, hierarchies)
         request = Request(
             name,
             resolved(name, url, os.environ),
@@ -112,7 +110,7 @@ class KnownSources:
         source = self._opened(request, url)
         try:
             altered = {} if before is None else altered_since(before.relations, source)
-            foreign_keys, chains = as_the_source_spells(name, source.relations, foreign_keys, chains)
+            foreign_keys, chains = _declared(before, name, source.relations, foreign_keys, hierarchies)
             check_declared(name, source.relations, foreign_keys, chains)
             if install:
                 source.install()
@@ -276,6 +274,22 @@ def declared_transactions(name: str | None) -> Transactions | None:
             "known by the table global_tx",
         )
     return Transactions(name)
+
+
+def _declared(
+    before: SourceDefinition | None,
+    name: str,
+    relations: Mapping[str, Relation],
+    foreign_keys: Sequence[tuple[str, str]],
+    hierarchies: Mapping[str, Declared],
+) -> tuple[tuple[tuple[str, str], ...], dict[str, Chains]]:
+    """What is declared of a source, now and before. Names are spelled first: they say what is added to or withdrawn."""
+    given = {table: chains_of(one) for table, one in hierarchies.items()}
+    keys, chains = as_the_source_spells(name, relations, foreign_keys, given)
+    keys_before, chains_before = as_the_source_spells(
+        name, relations, () if before is None else before.foreign_keys, {} if before is None else before.hierarchies
+    )
+    return foreign_keys_after(keys_before, keys), hierarchies_after(chains_before, chains)
 
 
 def _anew(
