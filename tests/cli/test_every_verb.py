@@ -67,6 +67,7 @@ def test_the_help_lists_every_verb_once_and_says_what_the_exit_codes_mean() -> N
     lines = [line.split() for line in told.splitlines() if line.startswith("  ")]
     assert [verb for verb in VERBS if [words[0] for words in lines if words].count(verb) != 1] == []
     assert all(f"{title}:" in told for title in SECTIONS)
+    assert "a group has failed" in " ".join(told.split())
     lines = list(map(str.split, told.partition("Exit codes:")[2].splitlines()))
     codes = {words[0]: " ".join(words) for words in lines if words}
     for code, meaning in {"0": "all is well", "1": "found something wrong", "2": "bad input", "130": "Ctrl-C"}.items():

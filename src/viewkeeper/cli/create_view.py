@@ -90,7 +90,7 @@ def create_view(sql: str | None, path: str, file: str | None, replace: bool, as_
 
 
 def _create(warehouse: "Warehouse", text: str, *, replace: bool) -> "Alteration":
-    """Create a view, or see to the one that is there; what was done."""
+    """Create a view, or replace or leave the one that exists; what was done."""
     from viewkeeper.sql.create_clauses import IfThere, read_create
     from viewkeeper.warehouse.altering.alteration import Alteration
 

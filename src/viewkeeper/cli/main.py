@@ -35,11 +35,11 @@ VERBS = tuple(verb for verbs in SECTIONS.values() for verb in verbs)
 EPILOG = """\b
 Exit codes:
   0    all is well
-  1    it ran and found something wrong: a view is wrong or halted, a part
-       of a global transaction is missing, a level is not reached, a source
-       has findings
-  2    bad input, or a source or the warehouse cannot be used; the error says
-       what to do
+  1    it ran and found something wrong: a view is wrong or halted, a group
+       has failed, a part of a global transaction is missing, a level is not
+       reached, a source has findings
+  2    bad input, or a source or the warehouse cannot be opened; the error
+       says what to do
   70   a mistake in viewkeeper itself
   130  stopped by Ctrl-C; the warehouse is at a commit. 'run' is meant to be
        stopped so: it ends in order, with 0 or 1, and only a second Ctrl-C

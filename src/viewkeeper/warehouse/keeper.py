@@ -133,7 +133,7 @@ class Keeper:
     # --- creating and dropping ---
 
     def create_view(self, sql: str) -> str:
-        """Create a view, or see to the one that is there as OR REPLACE and IF NOT EXISTS say; its name."""
+        """Create a view, or replace or leave the one that exists, as OR REPLACE and IF NOT EXISTS say; its name."""
         create = read_create(sql)
         with self.alone():
             if create.if_there is IfThere.REPLACE:

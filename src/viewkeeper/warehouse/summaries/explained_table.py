@@ -21,7 +21,7 @@ from viewkeeper.warehouse.summaries.explanation import Choice, Column, Serving, 
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.summaries.overview import Overview, Told
-from viewkeeper.warehouse.summaries.ways import Way, told_measure, trusting_way, ways_of
+from viewkeeper.warehouse.summaries.ways import Way, measure_name, trusting_way, ways_of
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ def columns_of(node: Node, stored: Columns) -> tuple[Column, ...]:
     holds = {column: readable(group) for group, column in node.groups.items()}
     holds[node.count] = "COUNT(*)"
     for measure, column in node.measures.items():
-        holds[column] = told_measure(measure)
-        holds[rest_column(column)] = f"what rounding took from {told_measure(measure)}"
+        holds[column] = measure_name(measure)
+        holds[rest_column(column)] = f"what rounding took from {measure_name(measure)}"
     holds |= {extreme.column: called(extreme) for extreme in node.extremes}
     return tuple(Column(name, type, holds[name], name.startswith(HIDDEN)) for name, type in stored)
 

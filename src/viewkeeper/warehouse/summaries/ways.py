@@ -99,7 +99,7 @@ def _ends(edge: Edge[str]) -> tuple[str, str]:
 def _way(above: str, below: str, edge: Derivation, *, chosen: bool = False, relies_on: Iterable[str] = ()) -> Way:
     carried = edge.carried
     attributes = [readable(one) for one, column in edge.above.groups.items() if column in carried]
-    functions = [told_measure(one) for one, column in edge.above.measures.items() if column in carried]
+    functions = [measure_name(one) for one, column in edge.above.measures.items() if column in carried]
     promised = tuple(sorted({one.short for one in edge.above.dimensions if one.path in edge.relies_on}))
     return Way(
         above,
@@ -112,7 +112,7 @@ def _way(above: str, below: str, edge: Derivation, *, chosen: bool = False, reli
     )
 
 
-def told_measure(measure: Measure) -> str:
+def measure_name(measure: Measure) -> str:
     """SUM(qty), as a reader would write it."""
     if measure.floating and measure.of is not None:
         return f"SUM({readable(measure.of)}), of finite values"
