@@ -29,7 +29,7 @@ from viewkeeper.warehouse.summaries.decision import Decision, decide
 from viewkeeper.warehouse.summaries.dropping import dropping
 from viewkeeper.warehouse.summaries.foreign_keys import DeclaredForeignKeys
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
-from viewkeeper.warehouse.summaries.lattice import Lattice, lattices_of
+from viewkeeper.warehouse.summaries.lattice import Lattice, is_stored_otherwise, lattices_of
 from viewkeeper.warehouse.summaries.learned import Learned
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.summaries.recomputing import recomputed_tables
@@ -92,8 +92,10 @@ class Summaries:
                     made |= lattices_of(tables, relations, determined, foreign_keys)
                 except ViewkeeperError as error:
                     self._halt_tables(group, error.detail)
-                if group in made and self.is_outdated(made[group]):
+                if group in made and self._has_other_inputs(made[group]):
                     self._halt_tables(group, "what it is computed from has other columns than when it was made")
+                elif group in made and self.is_outdated(made[group]):
+                    self._halt_tables(group, "an earlier viewkeeper has stored its aggregates in other columns")
             self._known = stored, made
         return self._known[1]
 
@@ -108,6 +110,10 @@ class Summaries:
         self._known = None
 
     def is_outdated(self, lattice: Lattice) -> bool:
+        """Whether its tables, its feed or a copy of a dimension would have other columns if they were made now."""
+        return self._has_other_inputs(lattice) or any(map(is_stored_otherwise, lattice.tables.values()))
+
+    def _has_other_inputs(self, lattice: Lattice) -> bool:
         """Whether its feed, or a copy of a dimension, has other columns than what it stands for has now."""
         return any(
             {(column, _written(type)) for column, type in self.catalog[view].columns if not column.startswith(HIDDEN)}

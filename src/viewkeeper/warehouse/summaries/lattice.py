@@ -20,6 +20,7 @@ from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.sql.refresh_mode import Refresh, RefreshMode, refresh_of
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
+from viewkeeper.sql.type_families import type_named
 from viewkeeper.summary.defined import Defined, defined
 from viewkeeper.summary.derivation import Determined
 from viewkeeper.summary.hidden_nodes import Part, extreme_node, remade
@@ -27,6 +28,7 @@ from viewkeeper.summary.measures import OF_ALL_VALUES
 from viewkeeper.summary.node import Extreme, Node
 from viewkeeper.summary.plan import Lineage, changes_of
 from viewkeeper.summary.star import Dimension
+from viewkeeper.summary.statements import stored_types, sum_type
 from viewkeeper.warehouse.catalog import Catalog, Definition
 from viewkeeper.warehouse.columns import WEIGHT
 from viewkeeper.warehouse.summaries.foreign_keys import DeclaredForeignKeys
@@ -213,8 +215,18 @@ def table_of(definition: Definition, relations: Mapping[str, Relation]) -> Table
     extremes = tuple(
         Extreme(column, function, value, told["extremes"][column], recompute and function not in OF_ALL_VALUES)
         for column, function, value in made.extremes
+        if column in told["extremes"]
     )
     return Table(definition, replace(made.node, extremes=extremes), made)
+
+
+def is_stored_otherwise(table: Table) -> bool:
+    """Whether a table has other columns than it would be given now: an earlier viewkeeper has stored something else for
+    the same aggregates."""
+    stored = {column: type_named(type) for column, type in table.definition.columns}
+    sums = {column: type_named(sum_type(measure)) for measure, column in table.node.measures.items()}
+    missing = not table.node.hidden and len(table.node.extremes) < len(table.defined.extremes)
+    return missing or stored.keys() != stored_types(table.node).keys() or any(stored[one] != sums[one] for one in sums)
 
 
 def defined_by(told: Mapping[str, Any], relations: Mapping[str, Relation]) -> Defined:
