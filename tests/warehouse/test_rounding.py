@@ -12,7 +12,7 @@ from viewkeeper.warehouse.summaries.rounding import Weighted, beyond_rounding, c
 def test_pairs_that_differ_by_rounding_are_left_out() -> None:
     assert beyond_rounding([(("a", 1.0, nan), 1), (("a", 1.0 + 1e-12, nan), -1)]) == []
     assert beyond_rounding([((1e20,), 2), ((1e20 * (1 + 1e-12),), -1), ((1e20 * (1 - 1e-12),), -1)]) == []
-    assert beyond_rounding([((0.0, inf), 1), ((-1e-12, inf), -1)]) == []
+    assert beyond_rounding([((0.0, inf), 1), ((-0.0, inf), -1)]) == []
 
 
 def test_what_is_different_stays() -> None:
@@ -20,6 +20,8 @@ def test_what_is_different_stays() -> None:
         [(("a", 1.0), 1), (("b", 1.0), -1)],
         [(("a", 1.0), 1), (("a", 1.0 + 1e-6), -1)],
         [((1.0, nan), 1), ((1.0, inf), -1)],
+        [((2.5e-10,), 1), ((0.0,), -1)],
+        [((2.5e-10,), 1), ((3.5e-10,), -1)],
         [((1, 1.0), 1), ((True, 1.0), -1)],
         [((Decimal(1), 1.0), 1), ((1, 1.0), -1)],
         [((None, 1.0), 1), ((0.0, 1.0), -1)],
@@ -44,7 +46,15 @@ def test_each_row_is_compared_with_few_others(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(rounding, "_close", counted)
     rows = 8_000
     # A key that is exact; none, and only the second DOUBLE tells rows apart; none is paired.
-    for made, shift in ((lambda n: (n, n / 7), 1e-13), (lambda n: (0.5, n / 7), 1e-13), (lambda n: (n / 7,), 0.01)):
+    # The same, and the first has as many values, all of them close. All rows are close.
+    cases = (
+        (lambda n: (n, n / 7 + 1), 1e-13),
+        (lambda n: (0.5, n / 7 + 1), 1e-13),
+        (lambda n: (n / 7 + 1,), 0.01),
+        (lambda n: (1 + 2e-9 * n / rows, n // 2 / 7 + 1), 1e-13),
+        (lambda n: (1 + 1e-10 * n / rows,), 1e-13),
+    )
+    for made, shift in cases:
         wrong = [(made(n), 1) for n in range(rows)]
         wrong += [((*row[:-1], row[-1] + shift), -1) for row, _ in reversed(wrong)]
         compared = 0
@@ -54,6 +64,11 @@ def test_each_row_is_compared_with_few_others(monkeypatch: pytest.MonkeyPatch) -
 
 def test_what_differs_in_some_columns_alone_is_compared_again() -> None:
     wrong: list[Weighted] = [((1, 2.0), 1), ((1, 2.5), -1), ((3, 1.0), 1), ((4, 1.0), -1)]
-    assert confirmed(wrong, [], [1]) == wrong[2:]
-    assert confirmed(wrong, [((1, 2.1), 1), ((1, 2.5), -1)], [1]) == wrong
-    assert confirmed(wrong, [], []) == wrong
+    assert confirmed(wrong, [((1, 2.5 + 1e-12), [0.0]), ((3, 1.0), [0.0])], [1]) == wrong[2:]
+    assert confirmed(wrong, [((1, 2.4), [0.2])], [1]) == wrong[2:]
+    assert confirmed(wrong, [((1, 2.4), [0.05])], [1]) == wrong
+    assert confirmed(wrong, [], [1]) == wrong
+    # A row is missing beside one that is explained.
+    more: list[Weighted] = [*wrong[:2], ((1, 7.0), 1)]
+    assert confirmed(more, [((1, 2.5), [0.0]), ((1, 7.0), [0.0])], [1]) == more
+    assert confirmed([((1, nan), 1), ((1, None), -1)], [((1, nan), [0.0])], [1]) == [((1, nan), 1), ((1, None), -1)]

@@ -15,6 +15,9 @@ import pytest
 
 from viewkeeper import Warehouse
 from viewkeeper.clock import seeded
+from viewkeeper.sql.expressions import Expression
+from viewkeeper.sql.summary_view import Aggregate
+from viewkeeper.summary import defined, measures
 from viewkeeper.summary.content import ArrowContent
 from viewkeeper.summary.spread import spreads
 from viewkeeper.warehouse.summaries import contents, first_content
@@ -58,10 +61,12 @@ class Shop:
     def insert(self, *rows: tuple[int, int, float | None, int, str, str]) -> None:
         self.database.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", rows)
 
+    def add_source(self) -> None:
+        path = self.database.execute("PRAGMA database_list").fetchone()[2]
+        self.warehouse.add_source("s", f"sqlite:///{path}", install=True)
+
     def create(self) -> None:
-        self.warehouse.add_source(
-            "s", f"sqlite:///{self.database.execute('PRAGMA database_list').fetchone()[2]}", install=True
-        )
+        self.add_source()
         for column in "xidp":
             items = ", ".join(f"{function}({column}) AS {function}" for function in FUNCTIONS)
             self.warehouse.create_view(f"CREATE MATERIALIZED VIEW by_{column} AS SELECT g, {items} FROM s.t GROUP BY g")
@@ -147,6 +152,53 @@ def test_variances_after_insertions_and_deletions(shop: Shop) -> None:
         own = [x for g, x in shop.database.execute("SELECT g, x FROM t") if (g > 2) == row["high"]]
         assert alike(row["v"], expected(own, "STDDEV_SAMP"))
     assert len(found) == 2
+
+
+def test_an_audit_knows_what_spark_rounds(tmp_path: Path, spark: "SparkSession") -> None:
+    with closing(Shop(tmp_path, spark)) as shop:
+        rng = seeded(7)
+        # Large beside their differences; and entries of a ledger that add up to 0.
+        shop.insert(*((number, number % 2, 1e9 + rng.random(), 1, "1", "1") for number in range(400)))
+        entries = [rng.uniform(-1e6, 1e6) for _ in range(1000)]
+        entries += [-entry for entry in entries]
+        shop.insert(*((1000 + number, 9, entry, 2, "1", "1") for number, entry in enumerate(entries)))
+        shop.add_source()
+        shop.warehouse.create_view(
+            "CREATE MATERIALIZED VIEW cubed AS SELECT i, g, STDDEV(x) AS s FROM s.t GROUP BY CUBE(i, g)"
+        )
+        shop.warehouse.create_view(
+            "CREATE MATERIALIZED VIEW sums AS SELECT i, SUM(x) AS s, AVG(x) AS a FROM s.t GROUP BY i"
+        )
+        audits = shop.warehouse.audits("cubed", "sums")
+        assert [audit.view for audit in audits if not audit.clean] == []
+        wrong = shop.warehouse.arrow("sums").to_pylist()
+        assert all(abs(row["s"]) < 1e-3 for row in wrong if row["i"] == 2)
+
+
+def test_what_an_earlier_version_stored_is_reloaded(
+    tmp_path: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(Shop(tmp_path, spark)) as shop, monkeypatch.context() as earlier:
+        shop.insert(*FIRST)
+
+        def only_of_double(aggregate: Aggregate, argument: Expression) -> bool:
+            return aggregate.function in measures.SPREADS and argument.type == "DOUBLE"
+
+        for module in (measures, defined):
+            earlier.setattr(module, "is_spread_of_values", only_of_double)
+        shop.add_source()
+        shop.warehouse.create_view("CREATE MATERIALIZED VIEW v AS SELECT g, VAR_POP(i) AS v FROM s.t GROUP BY g")
+        assert shop.warehouse.status().halted == {}
+    with closing(sqlite3.connect(tmp_path / "s.db")) as database, Warehouse.open(tmp_path / "lake", spark) as warehouse:
+        warehouse.catch_up()
+        assert "an earlier viewkeeper" in str(warehouse.status().halted["v"])
+        warehouse.reload("v")
+        assert warehouse.status().halted == {}
+        database.execute("DELETE FROM t WHERE id = 1")
+        database.commit()
+        warehouse.catch_up()
+        assert {row["g"]: row["v"] for row in warehouse.arrow("v").to_pylist()}[1] == 0.25
+        assert warehouse.audit("v").clean
 
 
 @pytest.mark.parametrize("seed", range(3))

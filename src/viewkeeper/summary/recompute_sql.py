@@ -8,9 +8,15 @@ from collections.abc import Mapping
 from viewkeeper.sql.summary_view import Aggregate, Function, SummaryView, aggregate_column, group_column
 from viewkeeper.sql.syntax import spark_sql
 from viewkeeper.sql.type_families import Family, type_named
+from viewkeeper.sql.view import OutputColumn
 from viewkeeper.summary.measures import SPREADS
 from viewkeeper.summary.spread import difference
 from viewkeeper.summary.statements import quoted, spelled_out
+
+ADDED_UP = 1e-12
+"""what is lost of a sum of DOUBLE, of the sum of absolute values"""
+NO_DIFFERENCE = 1e-14
+"""what may be left of the difference of two equal values, of their size"""
 
 
 def select_of_summary(view: SummaryView, tables: Mapping[str, str]) -> str:
@@ -32,7 +38,8 @@ def select_of_summary(view: SummaryView, tables: Mapping[str, str]) -> str:
 
 def centered_select(view: SummaryView, tables: Mapping[str, str]) -> str:
     """The same, with VAR and STDDEV over differences from the mean of the group, or from its least value: what Spark
-    loses of large values, all of which are DOUBLE to it, it does not lose of these."""
+    loses of large values, all of which are DOUBLE to it, it does not lose of these. Beside each column that is
+    rounded is how far it may be off."""
     groups = [f"`g{place}`" for place in range(len(view.groups))]
     items = [f"{spark_sql(group.node)} AS {name}" for group, name in zip(view.groups, groups, strict=True)]
     centers, meaning = [], {group_column(place): name for place, name in enumerate(groups)}
@@ -53,6 +60,10 @@ def centered_select(view: SummaryView, tables: Mapping[str, str]) -> str:
     if view.core.conditions:
         inner += "\nWHERE " + " AND ".join(f"({spark_sql(one.node)})" for one in view.core.conditions)
     shown = [f"{spelled_out(column.expression, meaning)} AS {quoted(column.name)}" for column in view.output]
+    shown += [
+        f"CAST({_tolerance(view, view.output[place])} AS DOUBLE) AS {tolerance_column(place)}"
+        for place in rounded_columns(view)
+    ]
     text = f"SELECT {', '.join(shown)}\nFROM (SELECT {', '.join(['*', *centers])} FROM (\n{inner}\n))"
     if groups:
         text += f"\nGROUP BY {', '.join(groups)}"
@@ -61,10 +72,37 @@ def centered_select(view: SummaryView, tables: Mapping[str, str]) -> str:
     return text
 
 
-def spread_columns(view: SummaryView) -> tuple[int, ...]:
-    """The output columns, by place, that have VAR or STDDEV in them."""
-    found = {aggregate_column(place) for place, one in enumerate(view.aggregates) if one.function in SPREADS}
+def rounded_columns(view: SummaryView) -> tuple[int, ...]:
+    """The output columns, by place, whose aggregates depend on the order in which DOUBLE are added up."""
+    found = {aggregate_column(place) for place, one in enumerate(view.aggregates) if _is_rounded(one)}
     return tuple(place for place, column in enumerate(view.output) if column.expression.columns & found)
+
+
+def tolerance_column(place: int) -> str:
+    """What an output column may be off, in `centered_select`."""
+    return f"_vk_tolerance_{place}"
+
+
+def _is_rounded(one: Aggregate) -> bool:
+    if one.argument is None:
+        return False
+    floating = type_named(one.argument.type).family is Family.FLOATING
+    return one.function in SPREADS or (floating and one.function in (Function.SUM, Function.AVG))
+
+
+def _tolerance(view: SummaryView, column: OutputColumn) -> str:
+    """SUM and AVG: of the size of what is added up. VAR and STDDEV: that of differences which should be 0."""
+    parts = []
+    for place, one in enumerate(view.aggregates):
+        if aggregate_column(place) not in column.expression.columns or not _is_rounded(one):
+            continue
+        size = f"ABS(CAST(`a{place}` AS DOUBLE))"
+        if one.function in (Function.SUM, Function.AVG):
+            parts.append(f"COALESCE({one.function.value.upper()}({size}), 0D) * {ADDED_UP!r}D")
+        else:
+            power = 2 if one.function in (Function.VAR_SAMP, Function.VAR_POP) else 1
+            parts.append(f"POWER(COALESCE(MAX({size}), 0D) * {NO_DIFFERENCE!r}D, {power})")
+    return " + ".join(parts)
 
 
 def _call(aggregate: Aggregate, argument: str | None = None) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from viewkeeper.errors import UsageError
 from viewkeeper.messages import Position
-from viewkeeper.summary.recompute_sql import centered_select, select_of_summary, spread_columns
+from viewkeeper.summary.recompute_sql import centered_select, rounded_columns, select_of_summary, tolerance_column
 from viewkeeper.summary.star import FACT
 from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.columns import RESERVED
@@ -51,11 +51,11 @@ def compare(
             stored = engines.of_frame(Snapshot(summaries.files, record).read(name, weights=True))
             difference = engines.of_frame(_selected(summaries, name, table, stored.columns, frames)) - stored
             wrong = [] if difference.is_empty() else beyond_rounding(difference.weights())
-            places = spread_columns(table.defined.view) if name == table.name else ()
-            if wrong and places:
-                # Spark rounds the mean of large values, and with it what VAR and STDDEV are made of.
-                centered = engines.of_frame(_centered(summaries, table, frames)) - stored
-                wrong = confirmed(wrong, beyond_rounding(centered.weights()), places)
+            if wrong and (rounded := _rounded(table, _shown(name, table, stored.columns))):
+                # Spark rounds the mean of large values, and with it what VAR and STDDEV are made of; and a sum may be
+                # small beside what is added up.
+                again = _computed_again(summaries, lattice, name, table, stored.columns, frames)
+                wrong = confirmed(wrong, again, [stored.columns.index(column) for column in rounded])
             found[name] = (stored.size(), wrong)
         return found, _without_rows(lattice, frames)
 
@@ -102,9 +102,39 @@ def _selected(
         return selected.distinct() if view.repeated_sets else selected
 
 
-def _centered(summaries: "Summaries", table: Table, frames: "Mapping[str, DataFrame]") -> "DataFrame":
+def _computed_again(
+    summaries: "Summaries",
+    lattice: Lattice,
+    name: str,
+    table: Table,
+    columns: Sequence[str],
+    frames: "Mapping[str, DataFrame]",
+) -> Iterator[tuple[tuple[Any, ...], tuple[float, ...]]]:
+    """The rows of a summary, or of all tables of a family, and how far each of their rounded columns may be off."""
+    members = [one for one in lattice.visible.values() if one.defined.view.family == name]
     with original_frames(summaries.files.spark(), frames) as original:
-        return original.select(centered_select(table.defined.view, original.names))
+        for one in members or [table]:
+            shown = _shown(name, one, columns)
+            items = [f"{sql} AS {quoted(column)}" for column, sql in shown.items()]
+            items += _rounded(one, shown).values()
+            rows = centered_select(one.defined.view, original.names)
+            for row in original.select(f"SELECT {', '.join(items)} FROM (\n{rows}\n)").toLocalIterator():
+                yield tuple(row[: len(columns)]), tuple(row[len(columns) :])
+
+
+def _shown(name: str, table: Table, columns: Sequence[str]) -> dict[str, str]:
+    """The columns that are compared, as SQL over those of a table: of a family it has its part."""
+    if table.defined.view.family != name:
+        return {column: quoted(column) for column in columns}
+    padded = {column: sql for column, sql, *_ in table.definition.properties["padded"]}
+    return {column: padded[column] for column in columns}
+
+
+def _rounded(table: Table, shown: Mapping[str, str]) -> dict[str, str]:
+    """Of these columns those that are rounded, and where it is told how far they may be off."""
+    view = table.defined.view
+    told = {quoted(view.output[place].name): tolerance_column(place) for place in rounded_columns(view)}
+    return {column: told[sql] for column, sql in shown.items() if sql in told}
 
 
 @contextmanager

@@ -3,12 +3,12 @@
     wrong  =  expected - stored        +n: missing, -n: too many
     pair   =  a missing row and one too many that are equal, but for each DOUBLE up to SAME of its size
 
-Rows that are equal in everything else are compared in the order of one of their DOUBLE columns: that takes n log n
-steps, and not one for each two rows.
+Rows that are equal in everything else are sorted by one DOUBLE column after the other, and split where there is a gap:
+few are left to compare with each other.
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import isclose, isfinite
 from typing import Any
 
@@ -28,16 +28,42 @@ def beyond_rounding(wrong: Iterable[Weighted]) -> list[Weighted]:
     return [entry for missing, _ in left for entry in missing] + [entry for _, extra in left for entry in extra]
 
 
-def confirmed(wrong: Sequence[Weighted], again: Sequence[Weighted], places: Collection[int]) -> list[Weighted]:
-    """Of the differences that one comparison found, those that are not in some columns alone, which are given by their
-    places; and of those that are, what another comparison found too, which is better at these columns."""
+def confirmed(
+    wrong: Sequence[Weighted], again: Iterable[tuple[Row, Sequence[float]]], places: Collection[int]
+) -> list[Weighted]:
+    """Of the differences that one comparison found, those that another one confirms: it computes some columns, given by
+    their places, better, and says of each how far it may be off."""
 
-    def other_columns(row: Row) -> Row:
-        return tuple(None if place in places else value for place, value in enumerate(row))
+    def key(row: Row) -> str:
+        return repr(_exact_part(tuple(None if place in places else value for place, value in enumerate(row))))
 
-    beside = beyond_rounding([(other_columns(row), weight) for row, weight in wrong])
-    different = {repr(row) for row, _ in beside} | {repr(other_columns(row)) for row, _ in again}
-    return [entry for entry in wrong if repr(other_columns(entry[0])) in different]
+    found: dict[str, list[Weighted]] = {}
+    for row, weight in wrong:
+        found.setdefault(key(row), []).append((row, weight))
+    better: dict[str, list[tuple[Row, Sequence[float]]]] = {}
+    for row, tolerances in again:
+        if (of_key := key(row)) in found:
+            better.setdefault(of_key, []).append((row, tolerances))
+    explained = {
+        of_key
+        for of_key, entries in found.items()
+        if not sum(weight for _, weight in entries)
+        and all(
+            any(_within(row, other, tolerances, places) for other, tolerances in better.get(of_key, ()))
+            for row, weight in entries
+            if weight < 0
+        )
+    }
+    return [entry for entry in wrong if key(entry[0]) not in explained]
+
+
+def _within(row: Row, other: Row, tolerances: Sequence[float], places: Collection[int]) -> bool:
+    return all(
+        isclose(row[place], other[place], rel_tol=SAME, abs_tol=tolerance)
+        if isinstance(row[place], float) and isinstance(other[place], float) and isfinite(row[place])
+        else repr(row[place]) == repr(other[place])
+        for place, tolerance in zip(places, tolerances, strict=True)
+    )
 
 
 def _exact_part(row: Row) -> Row:
@@ -57,23 +83,69 @@ def _unpaired(missing: Sequence[Weighted], extra: Sequence[Weighted]) -> tuple[l
         # All of them are the same row.
         net = sum(weight for _, weight in (*missing, *extra))
         return [(missing[0][0], net)] if net > 0 else [], [(extra[0][0], net)] if net < 0 else []
+    left: list[Weighted] = []
+    too_many: list[Weighted] = []
+    for cluster in _clusters([*missing, *extra], doubles):
+        unpaired = _unpaired_of_cluster(
+            [entry for entry in cluster if entry[1] > 0], [entry for entry in cluster if entry[1] < 0], doubles
+        )
+        left += unpaired[0]
+        too_many += unpaired[1]
+    return left, too_many
+
+
+def _clusters(entries: list[Weighted], doubles: Sequence[int]) -> Iterator[list[Weighted]]:
+    """Entries that may be close: in no DOUBLE is there a gap between those of two clusters that is not too wide."""
+    waiting = [entries]
+    while waiting:
+        cluster = waiting.pop()
+        for place in doubles if len(cluster) > 1 else ():
+            ordered = sorted(cluster, key=lambda entry: entry[0][place])
+            values = [row[place] for row, _ in ordered]
+            cuts = [n for n in range(1, len(values)) if values[n] - values[n - 1] > _room(values[n - 1], values[n])]
+            if cuts:
+                ends = zip([0, *cuts], [*cuts, len(values)], strict=True)
+                waiting += [ordered[first:last] for first, last in ends]
+                break
+        else:
+            yield cluster
+
+
+def _unpaired_of_cluster(
+    missing: Sequence[Weighted], extra: Sequence[Weighted], doubles: Sequence[int]
+) -> tuple[list[Weighted], list[Weighted]]:
     by = max(doubles, key=lambda place: len({row[place] for row, _ in extra}))
     ordered = sorted(extra, key=lambda entry: entry[0][by])
     values, free = [row[by] for row, _ in ordered], [-weight for _, weight in ordered]
+    # From each place the next one that has a partner left, or one on the way there.
+    following = list(range(len(ordered) + 1))
+
+    def next_free(place: int) -> int:
+        while following[place] != place:
+            following[place] = following[following[place]]
+            place = following[place]
+        return place
+
     left = []
     for row, weight in missing:
-        # Twice the tolerance: it is of the larger of the two.
-        room = 2 * SAME * max(1.0, abs(row[by]))
-        place = bisect_left(values, row[by] - room)
+        room = _room(row[by], row[by])
+        place = next_free(bisect_left(values, row[by] - room))
         while weight and place < len(ordered) and values[place] <= row[by] + room:
-            if free[place] and all(_close(row[one], ordered[place][0][one]) for one in doubles):
+            if all(_close(row[one], ordered[place][0][one]) for one in doubles):
                 paired = min(weight, free[place])
                 weight, free[place] = weight - paired, free[place] - paired
-            place += 1
+                if not free[place]:
+                    following[place] = place + 1
+            place = next_free(place + 1)
         if weight:
             left.append((row, weight))
     return left, [(row, -count) for (row, _), count in zip(ordered, free, strict=True) if count]
 
 
+def _room(a: float, b: float) -> float:
+    # Twice the tolerance: it is of the larger of the two.
+    return 2 * SAME * max(abs(a), abs(b))
+
+
 def _close(a: float, b: float) -> bool:
-    return isclose(a, b, rel_tol=SAME, abs_tol=SAME)
+    return isclose(a, b, rel_tol=SAME)
