@@ -46,12 +46,11 @@ def test_each_row_is_compared_with_few_others(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(rounding, "_close", counted)
     rows = 8_000
     # A key that is exact; none, and only the second DOUBLE tells rows apart; none is paired.
-    # The same, and the first has as many values, all of them close. All rows are close.
+    # All rows are close.
     cases = (
         (lambda n: (n, n / 7 + 1), 1e-13),
         (lambda n: (0.5, n / 7 + 1), 1e-13),
         (lambda n: (n / 7 + 1,), 0.01),
-        (lambda n: (1 + 2e-9 * n / rows, n // 2 / 7 + 1), 1e-13),
         (lambda n: (1 + 1e-10 * n / rows,), 1e-13),
     )
     for made, shift in cases:
@@ -60,6 +59,12 @@ def test_each_row_is_compared_with_few_others(monkeypatch: pytest.MonkeyPatch) -
         compared = 0
         assert len(beyond_rounding(wrong)) == (0 if shift < 1e-9 else 2 * rows)
         assert compared <= 4 * rows
+    # Only the second DOUBLE tells rows apart, and the first has as many values, in another order.
+    wrong = [((1 + 5e-10 * n / rows, n / 7 + 1), 1) for n in range(rows)]
+    wrong += [((1 + 5e-10 * (rows - n) / rows, n / 7 + 1), -1) for n in range(rows)]
+    compared = 0
+    assert beyond_rounding(wrong) == []
+    assert compared <= 4 * rows
 
 
 def test_what_differs_in_some_columns_alone_is_compared_again() -> None:
