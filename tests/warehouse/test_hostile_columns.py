@@ -49,10 +49,9 @@ VIEWS = {
     "join`ed": ("", WIDE),
     "of_view": ("", "SELECT `a``b`, `a.b`, COUNT(*) AS `n.n` FROM `join``ed` GROUP BY `a``b`, `a.b`"),
     "by_all": ("", f"SELECT {listed('f', NAMES)}, SUM(f.num) AS `s.s` FROM s.f f GROUP BY {GROUPS}"),
-    "by_d": ("", f"SELECT d.{spark_name('a`b')}, d.{spark_name(' ')} AS blank, SUM(f.num) AS s {JOIN} GROUP BY {BY_D}"),
-    "deferred": ("'refresh' = 'manual'", f"SELECT d.{spark_name('a`b')}, {MEASURES} {JOIN} GROUP BY d.`a``b`"),
+    "by_d": ("", f"SELECT d.{spark_name('a`b')}, d.{spark_name(' ')} AS blank, {MEASURES} {JOIN} GROUP BY {BY_D}"),
     "recomputed": (
-        "'core' = 'stored', 'minmax' = 'recompute', 'group' = 'g'",
+        "'core' = 'stored', 'minmax' = 'recompute', 'refresh' = 'manual', 'group' = 'g'",
         f"SELECT d.`a``b`, MIN(f.`a.b`) AS `m``x` {JOIN} GROUP BY d.`a``b`",
     ),
     "cubed": ("", "SELECT f.`a``b`, f.`select`, COUNT(*) AS n FROM s.f f GROUP BY ROLLUP(f.`a``b`, f.`select`)"),
@@ -139,12 +138,13 @@ def test_columns_of_sources_may_have_any_name(
         answered = warehouse.sql(f"SELECT d.` `, SUM(f.num) AS `x``y` {JOIN} GROUP BY d.` `")
         assert answered.columns == [" ", "x`y"]
         assert answered.count() == 2
-        reloaded = ("join`ed", "recomputed", next(iter(stored)))
-        for name in reloaded:
-            warehouse.reload(name)
-        database.change(1)
-        warehouse.catch_up()
-        _assert_right(warehouse, reloaded)
+        if engine == "driver":
+            reloaded = ("join`ed", "by_all", next(iter(stored)))
+            for name in reloaded:
+                warehouse.reload(name)
+            database.change(1)
+            warehouse.catch_up()
+            _assert_right(warehouse, reloaded)
 
 
 def _assert_right(warehouse: Warehouse, views: Iterable[str]) -> None:
