@@ -66,6 +66,8 @@ def check(sql, spark):
         "SELECT DISTINCT a + 1 AS x, upper(name) AS n FROM s.r WHERE amount > 1.5",
         "SELECT a + b AS s, VAR_POP(f) AS v, STDDEV(amount) AS d, COUNT(DISTINCT name) AS n FROM s.r GROUP BY ALL",
         "SELECT SUM(a) + 1 AS t FROM s.r",
+        "SELECT name, SUM(amount) AS amount FROM s.r GROUP BY name HAVING amount > 10 AND MAX(a) + 1 > 2",
+        "SELECT (a), CAST(name AS DATE) AS d FROM s.r; -- text that is no date",
     ],
 )
 def test_what_is_read_alike_is_accepted(sql, spark):
@@ -102,6 +104,30 @@ def test_a_wrong_evaluation_on_the_driver_is_refused(sql, spark, monkeypatch):
     monkeypatch.setattr(Compiler, "handlers", {**Compiler.handlers, exp.Mod: wrong_remainder})
     with pytest.raises(DefinitionError, match="means something else to Spark"):
         check(sql, spark)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id, CAST(name AS DATE) AS d, a % 3 AS x FROM s.r",
+        "SELECT id, a % 3 AS x FROM s.r WHERE CAST(name AS DATE) = day",
+    ],
+)
+def test_what_fails_on_the_sample_is_the_only_one_that_is_not_evaluated(sql, spark, monkeypatch):
+    monkeypatch.setattr(Compiler, "handlers", {**Compiler.handlers, exp.Mod: wrong_remainder})
+    with pytest.raises(DefinitionError, match="the output column x means something else to Spark"):
+        check(sql, spark)
+
+
+def swapped(self: Compiler, node: exp.Expr) -> Code:
+    right, left, common = self.numbers(node)
+    return self.strict([left, right], common, "({0} - {1})".format)
+
+
+def test_the_operands_of_a_join_are_told_apart(spark, monkeypatch):
+    monkeypatch.setattr(Compiler, "handlers", {**Compiler.handlers, exp.Sub: swapped})
+    with pytest.raises(DefinitionError, match="the output column x means something else to Spark"):
+        check("SELECT one.id, one.k - two.k AS x FROM s.q one JOIN s.q two ON one.id = two.id", spark)
 
 
 def test_another_type_is_refused(spark, monkeypatch):

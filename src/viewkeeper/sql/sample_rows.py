@@ -33,11 +33,14 @@ _PLAIN: dict[Family, list[Any]] = {
 }
 
 
-def sample_rows(types: Sequence[str], nodes: Iterable[exp.Expr], count: int, *, mild: bool = False) -> list[Row]:
-    """So many rows of columns with these types, for expressions with these trees."""
+def sample_rows(
+    types: Sequence[str], nodes: Iterable[exp.Expr], count: int, *, mild: bool = False, operand: int = 0
+) -> list[Row]:
+    """So many rows of columns with these types, for expressions with these trees; others for each operand, so that
+    columns of two of them differ."""
     mentioned = [node for tree in nodes for node in tree.find_all(exp.Literal)]
     pools = [_values(type_named(type), mentioned, mild) for type in types]
-    random = seeded(len(types) * 31 + count)
+    random = seeded((operand * 127 + len(types)) * 31 + count)
     rows = [tuple(random.choice(pool) for pool in pools) for _ in range(count)]
     return [tuple([None] * len(types)), *rows] if count else rows
 

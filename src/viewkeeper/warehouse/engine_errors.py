@@ -1,4 +1,4 @@
-"""What an engine says, as errors of viewkeeper: for every public method of a class."""
+"""What an engine says, as errors of viewkeeper: for every public method and property of a class."""
 
 import inspect
 from collections.abc import Callable
@@ -13,11 +13,18 @@ C = TypeVar("C", bound=type)
 def explaining_engines(kind: C) -> C:
     """The class, with public methods that raise EngineFailure where Spark, Arrow or Delta Lake raise what is their own.
 
-    The layers below explain what they foresee. This is for the rest, so that no one of them is forgotten.
+    The layers below explain what they foresee. This is for the rest, so that no one of them is forgotten. What is lazy,
+    such as a DataFrame that is returned, fails later and outside of it.
     """
-    for name, method in vars(kind).items():
-        if inspect.isfunction(method) and not name.startswith("_"):
-            setattr(kind, name, _explaining(method))
+    for name, member in list(vars(kind).items()):
+        if name.startswith("_"):
+            continue
+        if inspect.isfunction(member):
+            setattr(kind, name, _explaining(member))
+        elif isinstance(member, classmethod | staticmethod):
+            setattr(kind, name, type(member)(_explaining(member.__func__)))
+        elif isinstance(member, property) and member.fget is not None:
+            setattr(kind, name, member.getter(_explaining(member.fget)))
     return kind
 
 

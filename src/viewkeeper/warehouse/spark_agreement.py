@@ -9,6 +9,7 @@ no Spark.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.relation import Catalog, Relation
 from viewkeeper.sql.sample_rows import Row, sample_rows
 from viewkeeper.sql.summary_view import Family, SummaryView
-from viewkeeper.sql.syntax import spark_sql
+from viewkeeper.sql.syntax import spark_sql, words
 from viewkeeper.sql.type_families import type_named
 from viewkeeper.sql.view import OutputColumn, View
 from viewkeeper.sql.written_expressions import Written, WrittenView, is_plain, written_view
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 AnyView = View | OuterJoinView | SummaryView | Family
+_Statement = tuple[str, Callable[..., None]]
+"""what Spark evaluates, and what judges the answer"""
+_Part = Callable[[Sequence[str], str], list[_Statement]]
+"""the statements of a part of a view, over tables with the sample and their join"""
 
 SAMPLE, REAL = 48, 24
 """rows that are generated, and rows of each relation, for one comparison"""
@@ -98,21 +103,47 @@ class _Comparison:
     real: Mapping[str, Sequence[Row]]
 
     def run(self) -> None:
-        """All rows if Spark can evaluate them; else those on which arithmetic does not fail; else types alone."""
-        for count, mild in ((SAMPLE, False), (SAMPLE, True), (0, True)):
-            rows = self._rows(count, mild=mild)
-            if self._compared(rows):
-                return
+        """All at once, on all rows or on those on which arithmetic does not fail. If Spark evaluates neither, each
+        expression by itself: what it cannot evaluate even on rows of the relations alone is compared by its type."""
+        samples = [self._rows(SAMPLE, mild=mild) for mild in (False, True)]
+        if any(self._compared(rows, self._everything) for rows in samples):
+            return
+        samples += [self._rows(0, mild=True) if self.real else [], []]
+        for part in self._parts():
+            any(self._compared(rows, part) for rows in samples)
+
+    # --- what is compared: statements, and who judges their answers ---
+
+    @property
+    def _pairs(self) -> list[Written]:
+        return [*self.written.items, *self.written.conditions]
+
+    @property
+    def _own(self) -> list[Expression]:
+        return [column.expression for column in _core(self.view).output] if _summaries(self.view) else []
+
+    def _everything(self, tables: Sequence[str], joined: str) -> list[_Statement]:
+        return [self._row_by_row(joined, self._pairs, self._own), *self._grouped(tables, joined)]
+
+    def _parts(self) -> Iterator[_Part]:
+        for one in self._pairs:
+            yield partial(self._alone, [one], [])
+        for own in self._own:
+            yield partial(self._alone, [], [own])
+        yield lambda tables, joined: list(self._grouped(tables, joined))
+
+    def _alone(self, pairs: list[Written], own: list[Expression], _: Sequence[str], joined: str) -> list[_Statement]:
+        return [self._row_by_row(joined, pairs, own)]
 
     # --- rows: one of each operand, side by side ---
 
     def _rows(self, count: int, *, mild: bool) -> list[Row]:
         nodes = [one.node for one in _expressions(self.view)]
         parts = []
-        for operand in self.written.operands:
-            generated = sample_rows(operand.relation.types, nodes, count, mild=mild)
-            real = self.real.get(operand.relation.name) or generated
-            parts.append([*(real[place % len(real)] for place in range(REAL)), *generated] if count else [])
+        for index, operand in enumerate(self.written.operands):
+            generated = sample_rows(operand.relation.types, nodes, count, mild=mild, operand=index)
+            real = self.real.get(operand.relation.name) or generated or [(None,) * len(operand.columns)]
+            parts.append([*(real[(place + index) % len(real)] for place in range(REAL)), *generated])
         rows = [sum(several, ()) for several in zip(*parts, strict=True)]
         joined = [self._with_using(row) for row in rows]
         return [row for row in joined if not any(_fails(one, self._columns, row) for one in self._understood)]
@@ -142,8 +173,8 @@ class _Comparison:
 
     # --- the comparison ---
 
-    def _compared(self, rows: Sequence[Row]) -> bool:
-        """False if Spark cannot evaluate something on these rows."""
+    def _compared(self, rows: Sequence[Row], part: _Part) -> bool:
+        """False if Spark cannot evaluate something of a part on these rows."""
         from viewkeeper.summary.propagate import TemporaryNames
 
         with TemporaryNames(self.spark) as temporary:
@@ -151,8 +182,7 @@ class _Comparison:
                 temporary.name(self._frame(operand.relation, start, rows))
                 for operand, start in zip(self.written.operands, self._starts(), strict=True)
             ]
-            joined = self._joined(tables)
-            results = [self._row_by_row(joined), *self._grouped(tables, joined)]
+            results = part(tables, self._joined(tables))
             answers = []
             for statement, _ in results:
                 frame = self._analyzed(statement)
@@ -205,10 +235,8 @@ class _Comparison:
             text += f" JOIN {table} AS {quoted(operand.alias)} USING ({columns})"
         return text
 
-    def _row_by_row(self, joined: str) -> tuple[str, Callable[..., None]]:
-        pairs = [*self.written.items, *self.written.conditions]
-        own = [column.expression for column in _core(self.view).output] if _summaries(self.view) else []
-        texts = [one.text for one in self.written.items] + [f"({one.text})" for one in self.written.conditions]
+    def _row_by_row(self, joined: str, pairs: Sequence[Written], own: Sequence[Expression]) -> _Statement:
+        texts = [one.text if one in self.written.items else f"({one.text})" for one in pairs]
         trees = [spark_sql(one.expression.node) for one in pairs] + [spark_sql(one.node) for one in own]
         statement = f"SELECT {', '.join([_ROW, *texts, *(f'({tree})' for tree in trees)])} FROM {joined}"
 
@@ -234,37 +262,58 @@ class _Comparison:
             return None
         return [evaluate(row) for row in rows]
 
-    def _grouped(self, tables: Sequence[str], joined: str) -> Iterator[tuple[str, Callable[..., None]]]:
+    def _grouped(self, tables: Sequence[str], joined: str) -> Iterator[_Statement]:
         """The aggregates and HAVING, over groups of the sample."""
         summaries = _summaries(self.view)
         cut = self.written.pieces
         if not summaries or any(item.endswith("*") for item in cut.items):
             return
-        having = [f"({cut.having}) AS {_HAVING}"] if cut.having else []
         group_by = f" GROUP BY {cut.group_by}" if cut.group_by else ""
         distinct = "DISTINCT " if cut.distinct or summaries[0].repeated_sets else ""
-        yield f"SELECT {distinct}{', '.join([*cut.items, *having])} FROM {joined}{group_by}", self._remember
-        names = {operand.relation.name: table for operand, table in zip(self.written.operands, tables, strict=True)}
-        yield " UNION ALL ".join(self._member(one, names, bool(having)) for one in summaries), self._judge_groups
+        shown = [*cut.items, f"({cut.having}) AS {_HAVING}"] if cut.having else cut.items
+        statement = f"SELECT {distinct}{', '.join(shown)} FROM {joined}{group_by}"
+        as_item = bool(cut.having) and not self._names_of_having() and self._is_analyzed(statement)
+        if cut.having and not as_item:
+            statement = f"SELECT {distinct}{', '.join(cut.items)} FROM {joined}{group_by} HAVING {cut.having}"
+        yield statement, self._remember
+        names = {operand.alias: table for operand, table in zip(self.written.operands, tables, strict=True)}
+        yield " UNION ALL ".join(self._member(one, names, as_item) for one in summaries), self._judge_groups
 
-    def _member(self, summary: SummaryView, names: Mapping[str, str], having: bool) -> str:
+    def _names_of_having(self) -> set[str]:
+        """Names in HAVING that are an output column's and a table's: HAVING means the first, a list of items the
+        second."""
+        output = {column.name.lower() for one in _summaries(self.view) for column in one.output}
+        columns = {column.lower() for operand in self.written.operands for column in operand.relation.columns}
+        return {word.text.lower() for word in words(self.written.pieces.having or "")} & output & columns
+
+    def _is_analyzed(self, statement: str) -> bool:
+        try:
+            self._analyzed(statement)
+        except DefinitionError:
+            return False
+        return True
+
+    def _member(self, summary: SummaryView, names: Mapping[str, str], as_item: bool) -> str:
         first, *others = (operand.alias for operand in self.written.operands)
         paired = [
             Expression.from_node(exp.EQ(this=qualified(f"{first}.{_ROW}"), expression=qualified(f"{other}.{_ROW}")))
             for other in others
         ]
-        output = summary.output
-        if having:
-            assert summary.having is not None
-            output = (*output, OutputColumn(_HAVING, summary.having))
-        bare = replace(
-            summary, having=None, output=output, core=replace(summary.core, conditions=(*paired, *self._by_using()))
+        output, having = summary.output, summary.having
+        if as_item:
+            assert having is not None
+            output, having = (*output, OutputColumn(_HAVING, having)), None
+        operands = tuple(
+            replace(one, relation=replace(one.relation, name=names[one.alias])) for one in summary.core.operands
         )
-        select = select_of_summary(bare, names)
+        core = replace(summary.core, operands=operands, conditions=(*paired, *self._by_using()))
+        select = select_of_summary(
+            replace(summary, having=having, output=output, core=core), {table: table for table in names.values()}
+        )
         if not isinstance(self.view, Family):
             return f"({select})"
         padded = next(member.padded for member in self.view.members if member.view is summary)
-        items = [f"{sql} AS {quoted(name)}" for name, sql in padded] + ([_HAVING] if having else [])
+        items = [f"{sql} AS {quoted(name)}" for name, sql in padded] + ([_HAVING] if as_item else [])
         return f"(SELECT {', '.join(items)} FROM ({select}))"
 
     def _by_using(self) -> Iterator[Expression]:
