@@ -195,3 +195,17 @@ def test_a_folder_of_files_keeps_all_transactions_of_a_look(tmp_path: Path, monk
     call("catch-up")
     assert shown() == [(1, 97, 103)]
     assert states() == 2
+
+
+def test_a_reload_that_passes_the_missing_part_ends_the_weak_level(banks: Path) -> None:
+    """What is between is not delivered: the part would be waited for in vain."""
+    part("east", "t1", -5)
+    call("catch-up", exit_code=1)
+    call("give-up", "t1")
+    call("catch-up")
+    assert [view["consistency"] for view in status()["views"]] == ["weak"]
+    part("west", "t1", 5)
+    call("reload", "both")
+    assert shown() == [(1, 95, 105)]
+    assert status()["given_up"] == []
+    assert [view["consistency"] for view in status()["views"]] == ["complete"]

@@ -7,6 +7,7 @@ import pytest
 from live_shop import Recorder, Shop, resumed
 
 from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.algorithms.global_order import GlobalOrder
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.checker.history import History, State
 from viewkeeper.checker.judge import check
@@ -15,7 +16,8 @@ from viewkeeper.clock import seeded
 from viewkeeper.levels import Level
 from viewkeeper.mediator.group import GroupPlan
 from viewkeeper.mediator.mediator import Mediator
-from viewkeeper.messages import Change, GlobalPart, Position
+from viewkeeper.messages import Change, GlobalPart, Position, position
+from viewkeeper.sources.base import as_transaction
 
 BOTH = "SELECT o.id AS id, o.amount AS amount, p.region AS region FROM shop.orders o JOIN crm.people p ON o.cust = p.id"
 PARTICIPANTS = ("shop", "crm")
@@ -230,3 +232,17 @@ def test_global_transactions_are_shown_whole_under_load(algorithm: str, seed: in
 @pytest.mark.parametrize("algorithm", ["batched-sweep", "g-strobe"])
 def test_global_transactions_are_shown_whole_under_much_load(algorithm: str, seed: int) -> None:
     under_load(algorithm, seed, count=60)
+
+
+def test_rows_of_one_commit_with_one_id_are_one_part_with_all_participants() -> None:
+    rows = ["east,west", "west, east", "east, north, north"]
+    marks = [Change("east.global_tx", ("g", "east", participants), 1) for participants in rows]
+    one = as_transaction("east", position(1), [marks[0], Change("east.t", (1,), 1), *marks[1:]])
+    assert one.parts == (GlobalPart("g", ("east", "west", "north", "north")),)
+    order = GlobalOrder(("east", "west"))
+    assert order.arrive(one) == []
+    other = as_transaction("west", position(1), [Change("west.global_tx", ("g", "west", "east,west"), 1)])
+    assert [transaction for unit in order.arrive(other) for transaction in unit] == [one, other]
+    # Of what is merged, each row is a part.
+    merged = as_transaction("east", position(1), marks[:2], merged=True)
+    assert sum(part.count for part in merged.parts) == 2

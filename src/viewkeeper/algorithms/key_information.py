@@ -42,7 +42,6 @@ class KeyInformation:
         self._since: dict[tuple[str, Row], dict[Place, _KeyChange]] = {}
         """(relation, key) -> what each transaction that MV does not reflect did to it, in their order"""
         self._touched: dict[Place, list[tuple[str, Row]]] = {}
-        self.answered = 0
 
     def delivered(self, transaction: Transaction) -> None:
         """A transaction is delivered. Its changes are net: a modification deletes first."""
@@ -86,7 +85,6 @@ class KeyInformation:
                 return None
             if row is not None:
                 found.append((row, 1))
-        self.answered += 1
         return query.over([self._make_zset(query.hop.needs, found)])
 
     def _row(self, operand: Operand, key: Row, hop: Hop, columns: list[int], read_view: Callable[[], Any]) -> Any:

@@ -262,8 +262,9 @@ def prepare(
         if isinstance(chosen.options[option], bool):
             continue
         most = chosen.most.get(option, value)
-        if not min(chosen.options[option], 1) <= value <= most:
-            allowed = f"from 1 to {most:,}" if option in chosen.most else "at least 1"
+        least_value = min(chosen.options[option], 1)
+        if not least_value <= value <= most:
+            allowed = f"from {least_value} to {most:,}" if option in chosen.most else f"at least {least_value}"
             raise UsageError(
                 f"{option}={value} of {name} must be {allowed}", f"the default is {chosen.options[option]}"
             )

@@ -12,6 +12,7 @@ until the stream has passed a place, so `transactions` must be running meanwhile
 
 import threading
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -211,6 +212,14 @@ class Source(ABC):
         raise SourceUnavailable(f"the stream of {self.name} broke: {self._broken}")
 
 
+def _united(parts: Iterable[tuple[str, tuple[str, ...]]]) -> list[tuple[str, tuple[str, ...]]]:
+    """One of each id, with all participants: each as often as the part that lists it most often does."""
+    named: dict[str, Counter[str]] = {}
+    for gid, participants in parts:
+        named[gid] = named.get(gid, Counter()) | Counter(participants)
+    return [(gid, tuple(participants.elements())) for gid, participants in named.items()]
+
+
 def as_transaction(
     source: str, position: Position, changes: Iterable[Change], *, merged: bool = False, looks: bool = False
 ) -> Transaction:
@@ -218,7 +227,7 @@ def as_transaction(
 
     The columns of that row are gid, source and participants, whose names are separated by commas. `merged`: it may be
     several transactions; `looks`: it is the difference of two looks at the source, which is several if it has several
-    ids. Then every row is a part; else rows with one id are one.
+    ids. Then every row is a part; else rows with one id are one, with the participants of all of them.
     """
     mark = f"{source}.{GLOBAL_TX}"
     rest: list[Change] = []
@@ -229,7 +238,9 @@ def as_transaction(
         elif change.count > 0:
             participants = tuple(name.strip() for name in str(change.row[2] or "").split(",") if name.strip())
             part = (str(change.row[0]), participants)
-            counts[part] = counts.get(part, 0) + change.count if merged or looks else 1
+            counts[part] = counts.get(part, 0) + change.count
+    if not (merged or looks):
+        counts = dict.fromkeys(_united(counts), 1)
     parts = tuple(GlobalPart(gid, participants, count) for (gid, participants), count in counts.items())
     several = looks and sum(counts.values()) > 1
     return Transaction(source, position, tuple(rest), parts, merged or several)

@@ -15,6 +15,7 @@ from viewkeeper.durations import seconds
 from viewkeeper.errors import DamagedWarehouse, StorageFailure, UsageError
 from viewkeeper.levels import Level
 from viewkeeper.mediator.waits import GivenUp, Wait
+from viewkeeper.messages import Vector
 from viewkeeper.sql.definition import GLOBAL_TIMEOUT
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.commit_log import HOME
@@ -84,6 +85,16 @@ class IncompleteTransactions:
 
     def forget_given_up(self, group: str, given: GivenUp) -> None:
         self._store.delete(f"{_GIVEN_UP}/{given.key}.json")
+
+    def forget_skipped(self, group: str, before: Vector, at: Vector) -> None:
+        """A reload took a group from one vector to another; a late part that is between these is not delivered."""
+        moved = {source: position for source, position in at.items() if before.get(source) != position}
+        for given in self.given_up(group):
+            places = (*given.arrived, *given.late)
+            if any(source in moved for source in given.outstanding) or any(
+                source in moved and position > moved[source] for source, position in places
+            ):
+                self.forget_given_up(group, given)
 
     def forget_other_groups(self, groups: Collection[str]) -> None:
         """Only these are left."""

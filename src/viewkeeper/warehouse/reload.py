@@ -46,6 +46,7 @@ def _reload_join(keeper: "Keeper", definition: Definition) -> None:
         return
     keeper.bring_others_up(name, view.group)
     vector = _vector_of_others(keeper, name, view.group)
+    there = keeper.writer.last.groups[view.group].vector
     with keeper.images.content(view.how, vector) as (rows, at):
         before = keeper.stored(name)
         with keeper.new_commit() as commit:
@@ -57,8 +58,8 @@ def _reload_join(keeper: "Keeper", definition: Definition) -> None:
                 commit.states(view.group, [(at, readers_alone(told, name))], passed_on=[told])
                 commit.drop(name)
                 reasons = definition.properties.get(REASONS, ())
-                there = keeper.writer.last.groups[view.group].vector
                 keeper.created(commit, view.how, view.group, rows, {**there, **at}, reasons)
+    keeper.incomplete.forget_skipped(view.group, there, at)
     keeper.halts.remove(definition.folder)
 
 

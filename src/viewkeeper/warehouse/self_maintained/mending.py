@@ -70,5 +70,6 @@ def reload(views: "SelfMaintainedViews", definition: Definition) -> None:
             commit.states(kept.group, [(at, changes)], passed_on=[told])
             views.drop(commit, definition)
             create_all(views, commit, kept, structures, at, relations)
+    keeper.incomplete.forget_skipped(kept.group, last.vector, at)
     for name in kept.all_tables:
         views.unhalt(name)

@@ -175,4 +175,6 @@ def reload(summaries: "Summaries", lattice: Lattice) -> None:
             commit.states(lattice.name, [(at, {name: [rows] for name, rows in tables.items()})])
             if lattice.deferred:
                 summaries.waiting.empty(commit, summaries.waiting.tables(lattice), record)
+    if own_core:
+        keeper.incomplete.forget_skipped(facts.core, record.groups[facts.core].vector, at)
     summaries.unhalt(lattice)
