@@ -14,7 +14,8 @@ from viewkeeper.mediator.group import GroupPlan
 from viewkeeper.mediator.known_rows import MOST_KNOWN
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator
-from viewkeeper.messages import Change
+from viewkeeper.messages import Change, HopQuery
+from viewkeeper.sources.local_queries import LocalSweep, together
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
 
@@ -51,7 +52,7 @@ class Chain:
         with Mediator({"x": self.source}, [self.plan], MemoryZSet, self.store) as mediator:
             for commit in commits:
                 commit()
-                mediator.catch_up()
+                mediator.catch_up(settled=True)
             (report,) = (group.report() for group in mediator.groups)
         for vector, contents in self.store.states["v"]:
             assert dict(contents["v"].weights()) == dict(self.shown(vector["x"]).weights()), vector
@@ -130,3 +131,21 @@ def change(source: LiveMemorySource, contents: Mapping[str, dict[int, int]], ran
             changes.append(Change(name, (number, value), 1))
     if changes:
         source.commit(*changes)
+
+
+def test_a_join_by_columns_of_two_relations_is_not_read_by_one_of_them() -> None:
+    """By its tenant alone p would give all rows of that tenant: it goes alone, with both columns."""
+    types = ("BIGINT",) * 3
+    relations = {
+        "s.o": Relation("s.o", "s", ("id", "tenant"), types[:2], ("id",)),
+        "s.l": Relation("s.l", "s", ("id", "ord", "item"), types, ("id",)),
+        "s.p": Relation("s.p", "s", ("tenant", "item", "price"), types, ("tenant", "item")),
+    }
+    text = """SELECT o.id AS id, l.item AS item, p.price AS price FROM s.o o
+        JOIN s.l l ON l.ord = o.id JOIN s.p p ON p.tenant = o.tenant AND p.item = l.item"""
+    plan = JoinPlan(parse_view(text, relations, name="v"))
+    (first, _) = plan.path(frozenset({0}))
+    delta = plan.start(0, MemoryZSet(("id", "tenant"), [((3, 1), 1)]))
+    query = LocalSweep(HopQuery(first, delta), plan)
+    assert [fetch.operands[0].alias for fetch in query.fetches()] == ["l"]
+    assert together(plan, 0) == (False, False)

@@ -172,7 +172,7 @@ class LocalSweep:
 
 
 def links_beyond(plan: JoinPlan, hop: Hop) -> tuple[Link, ...]:
-    """The hops beyond one whose rows can be read together with it."""
+    """The hops beyond one whose rows can be read together with it: one relation has all columns that they join by."""
     owner = {column: operand.index for operand in plan.operands for column in operand.columns}
     family = {
         column: sql_type(parse_type(type)).family
@@ -182,15 +182,12 @@ def links_beyond(plan: JoinPlan, hop: Hop) -> tuple[Link, ...]:
     links: list[Link] = []
     read = {hop.operand.index}
     for later in plan.beyond(hop):
-        by_parent: dict[int | None, list[tuple[str, str]]] = {}
-        for left, right in later.on:
-            parent = None if owner[left] in hop.covered else owner[left]
-            if (parent is None or parent in read) and family[left] is family[right] and family[left] in ALIKE:
-                by_parent.setdefault(parent, []).append((left, right))
-        if by_parent:
-            # More columns meet fewer rows; and what ΔV has itself needs no other relation.
-            parent = max(by_parent, key=lambda one: (len(by_parent[one]), one is None))
-            links.append(Link(later, tuple(by_parent[parent]), parent))
+        parents = {None if owner[left] in hop.covered else owner[left] for left, _ in later.on}
+        alike = all(family[left] is family[right] and family[left] in ALIKE for left, right in later.on)
+        # By some of its columns a join may meet far more rows than by all: such a hop goes alone, with all of its keys.
+        if len(parents) == 1 and alike and parents <= {None, *read}:
+            (parent,) = parents
+            links.append(Link(later, later.on, parent))
             read.add(later.operand.index)
     return tuple(links)
 
