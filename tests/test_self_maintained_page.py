@@ -108,15 +108,3 @@ def test_every_verb_is_one() -> None:
     named = set(re.findall(r"^viewkeeper ([a-z-]+)", TEXT, re.MULTILINE))
     assert named >= {"add-source", "create-view", "explain", "audit"}
     assert named <= set(VERBS)
-
-
-def test_the_map_of_the_paper_leads_to_what_is_there() -> None:
-    (_, table) = TEXT.split("\n| the paper |", 1)
-    rows = [row for row in table.split("\n\n", 1)[0].splitlines()[2:] if row]
-    assert len(rows) > 6
-    for row in rows:
-        files = re.findall(r"\]\(([^)]+\.py)\)", row)
-        assert files, row
-        code = "".join((PAGE.parent / file).read_text(encoding="utf-8") for file in files)
-        names = re.findall(r"`([A-Za-z_]\w*)`", row.split("|")[-2])
-        assert [name for name in names if not re.search(rf"\b(def|class) {name}\b|^{name}\b", code, re.MULTILINE)] == []

@@ -19,7 +19,7 @@ from viewkeeper.sql.summary_view import Function, SummaryView
 from viewkeeper.summary.statements import MAX_PRECISION
 from viewkeeper.warehouse import driver_memory
 from viewkeeper.warehouse.summaries import contents, creating, decision, refused, round, schedule
-from viewkeeper.warehouse.summaries.mending import SAME
+from viewkeeper.warehouse.summaries.rounding import SAME
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -3,7 +3,7 @@
 import pytest
 
 from viewkeeper.errors import DefinitionError, SyntaxProblem
-from viewkeeper.sql.original_text import original_query
+from viewkeeper.sql.original_text import original_query, pieces
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.written_expressions import written_view
@@ -41,3 +41,10 @@ def test_select_all_is_select(item):
 def test_an_item_that_is_not_there_is_refused(listed):
     with pytest.raises(SyntaxProblem, match="nothing is listed before"):
         parse_view(f"SELECT {listed} FROM s.a", CATALOG)
+
+
+@pytest.mark.parametrize("where", ["(x + 1 > 2)", "(x) + 1 > 2 AND (d > DATE '2024-01-01')"])
+def test_a_join_ends_where_the_next_clause_begins_in_parentheses(where):
+    sql = f"SELECT a.x + 1 AS q FROM s.a a JOIN s.a b ON LEFT(a.x, 1) = LEFT(b.x, 1) AND a.id = b.id WHERE ({where})"
+    found = pieces(sql)
+    assert (found.on, found.where) == (("LEFT(a.x, 1) = LEFT(b.x, 1) AND a.id = b.id",), f"({where})")

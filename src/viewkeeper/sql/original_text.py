@@ -177,10 +177,10 @@ def _conditions_of_joins(query: str, found: Sequence[Token], depths: Sequence[in
 
 
 def _ends_on(found: Sequence[Token], place: int) -> bool:
-    if found[place].token_type not in _ENDS_ON:
-        return False
-    # LEFT(s, 2) is a function.
-    return not (place + 1 < len(found) and found[place + 1].token_type is TokenType.L_PAREN)
+    kind = found[place].token_type
+    if kind in (TokenType.LEFT, TokenType.RIGHT):  # LEFT(s, 2) is a function
+        return place + 1 == len(found) or found[place + 1].token_type is not TokenType.L_PAREN
+    return kind in _ENDS_ON
 
 
 def _split(
