@@ -143,16 +143,3 @@ def test_the_lattice_of_figure_1_is_the_one_shown(tmp_path: Path, monkeypatch: p
     rows = {name: told["summary_delta"] for name, told in figures["tables"].items() if not name.startswith("_vk_")}
     shown = re.findall(r"^sd_(\w+_sales) +(.*)$", page, re.MULTILINE)
     assert rows == {name: deltas.count("COUNT") for name, deltas in shown}
-
-
-def test_the_map_of_the_paper_leads_to_functions_that_are_there() -> None:
-    """Each row of the map names a file and what is in it."""
-    (_, table) = ALGORITHM.read_text(encoding="utf-8").split("\n| the paper |", 1)
-    rows = [row for row in table.split("\n\n", 1)[0].splitlines()[2:] if row]
-    assert len(rows) > 15
-    for row in rows:
-        files = re.findall(r"\]\(([^)]+\.py)\)", row)
-        assert files, row
-        code = "".join((ALGORITHM.parent / file).read_text(encoding="utf-8") for file in files)
-        names = re.findall(r"`([A-Za-z_]\w*)`", row.split("|")[-2])
-        assert [name for name in names if not re.search(rf"\b(def|class) {name}\b|^{name}\b", code, re.MULTILINE)] == []

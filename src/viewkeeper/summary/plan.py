@@ -131,9 +131,14 @@ class Lineage:
                         found[below.name][above.name] = edges
         return found
 
+    @property
+    def _may_carry(self) -> bool:
+        """Whether summary-deltas may have more columns than tables; not for first contents, which read tables."""
+        return self._determined is not None or self._facts_only
+
     def _friendly(self) -> Mapping[str, Node]:
         """The nodes with all that their summary-deltas may carry for others."""
-        if self._determined is None and not self._facts_only:
+        if not self._may_carry:
             return self._nodes
         made = lattice_friendly(list(self._nodes.values()), self._determined, own_joins=True)
         if not self._facts_only:
@@ -174,6 +179,8 @@ class Lineage:
     def _pushed_down(self, chosen: Mapping[str, int]) -> tuple[Derivation, ...]:
         """The chosen edges, with what each summary-delta has to carry and nothing else (appendix B)."""
         edges = {name: self._edges[name][place] for name, place in chosen.items()}
+        if not self._may_carry:
+            return tuple(replace(e, below=replace(e.below, extremes=self._extremes[n])) for n, e in edges.items())
         made = self._optimized(edges)
         if made is None:
             # What is carried would have to come through an edge that joins, where the table above is read too.
