@@ -294,7 +294,7 @@ _CAUSE = "Caused by: "
 
 
 def first_line(error: Exception) -> str:
-    """The message of an engine's error, in one line: the first, or that of the innermost cause if causes are told."""
+    """The message of an engine's error, in one line: the first, or that of the innermost cause if it names causes."""
     text = str(error).strip()
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
     causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]

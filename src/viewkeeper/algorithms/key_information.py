@@ -91,7 +91,7 @@ class KeyInformation:
         """The columns that a hop needs of the row with a key, None if there is none, or UNKNOWN."""
         found: Any = UNKNOWN
         for other in self._view.operands_of(operand.relation.name):
-            # In a self-join either occurrence tells of the relation.
+            # In a self-join either occurrence stands for the relation.
             needed = [other.columns[column] for column in columns]
             if all(column in self._stored for column in needed):
                 rows = self._in_view(other, read_view).get(key)

@@ -89,8 +89,8 @@ def _report(run: "History", judgement: "Judgement") -> list[str]:
 
 def _given_up(run: "History") -> list[Any]:
     """The global transactions that the run did not wait for to the end, as it says itself."""
-    told = run.meta.get("given_up", [])
-    return [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
+    noted = run.meta.get("given_up", [])
+    return [one for one in noted if isinstance(one, dict)] if isinstance(noted, list) else []
 
 
 def _count(things: tuple[object, ...], noun: str) -> str:

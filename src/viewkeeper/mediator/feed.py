@@ -202,7 +202,7 @@ class Feed(Stream):
             reply(SourceUnavailable(trouble.reason))
             return
         with suppress(RuntimeError):
-            # Closed in the meantime: nobody waits for the reply any more.
+            # Closed in the meantime: no reply is expected any more.
             self._readers.submit(self._ask_end, reply)
 
     def _ask_end(self, reply: Callable[["Position | ViewkeeperError"], None]) -> None:
@@ -221,7 +221,7 @@ class Feed(Stream):
         try:
             self._readers.submit(self._ask, tuple(fetches), reply)
         except RuntimeError:
-            # Closed in the meantime: nobody waits for the reply any more.
+            # Closed in the meantime: no reply is expected any more.
             self._read_done()
 
     def _ask(self, fetches: tuple[Fetch, ...], reply: Callable[["Read | ViewkeeperError"], None]) -> None:

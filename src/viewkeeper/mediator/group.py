@@ -210,7 +210,7 @@ class Group:
             self.failure = as_viewkeeper_error(error, f"group {self.name}")
         finally:
             with suppress(ViewkeeperError, OSError):
-                # What cannot be written down is told by the failure itself.
+                # What cannot be written is in the failure itself.
                 self._store.failed(self.name, None if self.failure is None else self.failure.detail)
             # Others go on with the streams, and would have to wait for it.
             self.close()

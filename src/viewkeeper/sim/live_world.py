@@ -233,9 +233,9 @@ class LiveWorld:
         self._new_life(crash)
 
     def _stop(self) -> None:
-        told = threading.Event()
-        told.set()
-        self._group.run(told)
+        stopping = threading.Event()
+        stopping.set()
+        self._group.run(stopping)
         if self._group.failure is not None:
             raise self._group.failure
 
