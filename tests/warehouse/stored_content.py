@@ -14,6 +14,8 @@ from deltalake import DeltaTable
 
 HOME = "_viewkeeper"
 LOCK = f"{HOME}/writer.lock"
+NOTES = {LOCK, f"{HOME}/checkpoint.json", f"{HOME}/closed.json"}
+"""what each writer leaves of itself"""
 
 Row = tuple[Any, ...]
 Bag = Counter[Row]
@@ -113,7 +115,7 @@ class Stored:
 
     def needed_files(self, first: Mapping[str, int] | None = None) -> set[str]:
         """The files that the records need; of a view that `first` names, only those of that commit and later ones."""
-        needed = {f"{HOME}/format.json", LOCK}
+        needed = {f"{HOME}/format.json", *(NOTES & self.files)}
         logs: set[str] = set()
         for record in self.records:
             needed.add(f"{HOME}/commits/{record['commit']:020d}.json")
@@ -156,9 +158,9 @@ def _is_of_a_log(name: str) -> bool:
 
 
 def checksums(root: Path) -> dict[str, str]:
-    """What every file holds, and every folder; the lock aside, in which each writer leaves its name."""
+    """What every file holds, and every folder; what each writer leaves of itself aside."""
     return {
         path.relative_to(root).as_posix(): sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
         for path in root.rglob("*")
-        if path.relative_to(root).as_posix() != LOCK
+        if path.relative_to(root).as_posix() not in NOTES
     }

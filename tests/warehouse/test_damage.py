@@ -192,7 +192,16 @@ def test_a_spoilt_record_of_an_earlier_commit_is_told_by_what_needs_it(
 def test_a_missing_record_is_told(prepared: Path, read_only: bool) -> None:
     root = copy(prepared)
     record(root, 2).unlink()
-    check_refused(lambda: Warehouse.open(root, read_only=read_only).status(), root, DamagedWarehouse, record(root, 2))
+
+    def use() -> None:
+        with Warehouse.open(root, read_only=read_only, compaction=None) as wh:
+            wh.states("orders") if read_only else wh.vacuum(0, grace=0)
+
+    check_refused(use, root, DamagedWarehouse, record(root, 2))
+    if not read_only:
+        # After a crash, before anything is swept.
+        (root / HOME / "closed.json").unlink()
+        check_refused(lambda: Warehouse.open(root), root, DamagedWarehouse, record(root, 2))
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -212,6 +221,7 @@ def test_a_log_that_got_lost_is_not_taken_for_a_new_one(prepared: Path, read_onl
 def test_something_else_among_the_records_is_told(prepared: Path) -> None:
     root = copy(prepared)
     (root / HOME / "commits" / "notes.txt").write_text("mine")
+    (root / HOME / "closed.json").unlink()
     error = check_refused(lambda: Warehouse.open(root), root, DamagedWarehouse, root / HOME / "commits")
     assert "notes.txt" in error.detail
 

@@ -29,10 +29,7 @@ def states(view: str, path: str, last: int | None, as_json: bool) -> None:
     from viewkeeper.cli.tables import moment, show_table, vector
 
     with open_to_read(path, quiet=as_json) as warehouse:
-        found = warehouse.states(view)
-        selects = any(one.selects for one in warehouse.status().views if view in (one.view, one.family))
-    if last is not None:
-        found = found[-last:]
+        found, selects = warehouse.states(view, last), warehouse.selects(view)
     if as_json:
         click.echo(json.dumps({"view": view, "states": [asdict(state) for state in found]}))
         return

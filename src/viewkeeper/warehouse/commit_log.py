@@ -2,9 +2,16 @@
 
 A commit is there when its record is. Records are contiguous: they are added at the end by `create_exclusive`, which
 fails if another writer was faster, and removed from the beginning by vacuum.
+
+    first ... checkpoint ... newest       checkpoint.json has the number of a record, written now and then
+
+Every record is complete, so the checkpoint is a number: the newest record is found from there by doubling steps, the
+first one and the one that made a state by bisection. Whatever is read costs the logarithm of the number of commits. A
+checkpoint that is missing or damaged is found again by listing the folder.
 """
 
 import json
+from bisect import bisect_left
 from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
@@ -18,12 +25,15 @@ from viewkeeper.errors import (
     StorageFailure,
     WriterPresent,
 )
-from viewkeeper.warehouse.record import FORMAT, Record, decode, encode
+from viewkeeper.warehouse.record import FORMAT, Record, decode, encode, seal, unseal
 from viewkeeper.warehouse.store import TEMPORARY, LocalStore
 
 HOME = "_viewkeeper"
 FORMAT_FILE = f"{HOME}/format.json"
 COMMITS = f"{HOME}/commits"
+CHECKPOINT = f"{HOME}/checkpoint.json"
+BETWEEN_CHECKPOINTS = 64
+"""commits: a reader looks for the newest record in twice the logarithm of it"""
 
 
 def record_name(commit: int) -> str:
@@ -37,6 +47,7 @@ class CommitLog:
     def __init__(self, store: LocalStore) -> None:
         self.store = store
         self._known: int | None = None
+        self._known_first = 0
         self.record = lru_cache(maxsize=256)(self._read)
 
     def last(self) -> Record:
@@ -50,21 +61,52 @@ class CommitLog:
         return self.record(self._known)
 
     def _newest(self) -> int | None:
+        known = self._checkpoint() if self._known is None else self._known
+        if known is None or not self._is_there(known):
+            listed = self.listed()
+            return listed[-1] if listed else None
         # Records are contiguous, so from a known one onwards it is enough to look for the first that is missing.
-        if self._known is None or not self.store.exists(record_name(self._known)):
-            numbers = self.numbers()
-            return numbers[-1] if numbers else None
-        low, step = self._known, 1
-        while self.store.exists(record_name(low + step)):
+        low, step = known, 1
+        while self._is_there(low + step):
             low, step = low + step, step * 2
-        high = low + step
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.store.exists(record_name(middle)) else (low, middle)
-        return low
+        return bisect_left(range(low + step), True, lo=low + 1, key=lambda commit: not self._is_there(commit)) - 1
 
-    def numbers(self) -> list[int]:
-        """The numbers of all records, in order; DamagedWarehouse if one in between is missing."""
+    def _is_there(self, commit: int) -> bool:
+        return self.store.exists(record_name(commit))
+
+    def _checkpoint(self) -> int | None:
+        """The number of a record that was there; None if that is not known."""
+        try:
+            commit = unseal(self.store.read(CHECKPOINT))["commit"]
+        except (ValueError, KeyError, DamagedWarehouse):
+            return None
+        return commit if isinstance(commit, int) and commit >= 0 else None
+
+    def write_checkpoint(self, commit: int) -> None:
+        """Say where a record is. That it cannot be said costs the next opening a listing, and nothing else."""
+        with suppress(StorageFailure):
+            self.store.write(CHECKPOINT, seal({"format": FORMAT, "commit": commit}))
+
+    def numbers(self) -> range:
+        """The numbers of all records; none is read, and the folder is not listed."""
+        newest = self._newest()
+        if newest is None:
+            return range(0)
+        self._known = newest
+        return range(self._first(newest), newest + 1)
+
+    def _first(self, newest: int) -> int:
+        first = self._known_first
+        if not self._is_there(first) or (first and self._is_there(first - 1)):
+            first = bisect_left(range(newest), True, key=self._is_there)
+        if first > min((table.kept for table in self.record(newest).tables.values()), default=first):
+            # Nothing announced that it would go: it was moved away with those before it, or it is missing.
+            first = self.listed().start
+        self._known_first = first
+        return first
+
+    def listed(self) -> range:
+        """The numbers of all records, by listing the folder; DamagedWarehouse if one in between is missing."""
         names = [name for name in self.store.names(COMMITS) if not name.startswith(TEMPORARY)]
         try:
             numbers = [int(name.removesuffix(".json")) for name in names]
@@ -75,12 +117,15 @@ class CommitLog:
             ) from None
         for earlier, later in pairwise(numbers):
             if later != earlier + 1:
-                raise DamagedWarehouse(
-                    f"{self.store.path(record_name(earlier + 1))} is missing",
-                    "put it back from a backup; without one, move the records before it away too: "
-                    "the states that they hold can then no longer be read",
-                )
-        return numbers
+                raise self._missing(earlier + 1)
+        return range(numbers[0], numbers[-1] + 1) if numbers else range(0)
+
+    def _missing(self, commit: int) -> DamagedWarehouse:
+        return DamagedWarehouse(
+            f"{self.store.path(record_name(commit))} is missing",
+            "put it back from a backup; without one, move the records before it away too: "
+            "the states that they hold can then no longer be read",
+        )
 
     def _read(self, commit: int) -> Record:
         path = self.store.path(record_name(commit))
@@ -110,39 +155,60 @@ class CommitLog:
                 "see to the disk; do not repeat what was committed",
             ) from error
         self._known = record.commit
+        if record.commit and record.commit % BETWEEN_CHECKPOINTS == 0:
+            self.write_checkpoint(record.commit)
 
     def find_state(self, group: str, state: int, *, since: int, newest: int) -> Record:
         """The first record that holds a state, among those from `since` to `newest`; StateGone if vacuum removed it.
 
         A number that the group has skipped is held by the record that skipped it: what that adds comes later.
         """
-        numbers = [number for number in self.numbers() if since <= number <= newest]
-        low, high = 0, len(numbers) - 1
-        while low < high:
-            middle = (low + high) // 2
-            there = self.retained(numbers[middle]).groups.get(group)
-            low, high = (middle + 1, high) if there is None or there.last < state else (low, middle)
-        record = self.retained(numbers[low])
-        there = record.groups.get(group)
-        if there is None or state > there.last:
+        there = self.numbers()
+        numbers = range(max(since, there.start), min(newest, there.stop - 1) + 1)
+        if not numbers:
             raise state_gone(group, state)
-        skipped = low > 0 and group in self.retained(numbers[low - 1]).groups
-        if state < min(there.first, there.last) and not skipped:
+        record = self.retained(numbers[min(self._place(group, state, numbers), len(numbers) - 1)])
+        there_then = record.groups.get(group)
+        if there_then is None or state > there_then.last:
+            raise state_gone(group, state)
+        skipped = record.commit > numbers.start and group in self.retained(record.commit - 1).groups
+        if state < min(there_then.first, there_then.last) and not skipped:
             raise state_gone(group, state)
         return record
+
+    def _place(self, group: str, state: int, numbers: range) -> int:
+        """How many of these records do not have a state of a group yet."""
+        return bisect_left(numbers, True, key=lambda commit: self._has(group, state, commit))
+
+    def _has(self, group: str, state: int, commit: int) -> bool:
+        there = self.retained(commit).groups.get(group)
+        return there is not None and there.last >= state
+
+    def maker(self, group: str, record: Record, since: int) -> Record:
+        """The first record, from `since` on, in which the last state of a group is what it is in this one."""
+        state, newest, step = record.groups[group].last, record.commit, 1
+        if record.groups[group].steps:
+            return record
+        while newest - step >= since and self._has(group, state, newest - step):
+            newest, step = newest - step, step * 2
+        numbers = range(max(since, newest - step + 1), newest)
+        return self.retained(newest - len(numbers) + self._place(group, state, numbers))
 
     def retained(self, commit: int) -> Record:
         """A record that was there; StateGone if vacuum has removed it."""
         try:
             return self.record(commit)
         except DamagedWarehouse:
-            if self.store.exists(record_name(commit)):
+            if self._is_there(commit) or commit in self.listed():
                 raise
             raise StateGone(f"commit {commit} has been vacuumed meanwhile", "read a newer state") from None
 
     def remove_before(self, commit: int) -> int:
         """Delete the records before a commit, oldest first; the number of them."""
-        gone = [number for number in self.numbers() if number < commit]
+        there = self.listed()
+        # A checkpoint that is gone would cost every opening a listing.
+        self.write_checkpoint(there[-1])
+        gone = [number for number in there if number < commit]
         for number in gone:
             self.store.delete(record_name(number))
         self.record.cache_clear()

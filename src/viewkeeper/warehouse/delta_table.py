@@ -8,7 +8,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +22,7 @@ from deltalake.transaction import AddAction, RemoveAction, create_table_with_add
 from viewkeeper.clock import now
 from viewkeeper.errors import DamagedWarehouse, ViewkeeperError, WriterPresent
 from viewkeeper.warehouse.columns import STATE, WEIGHT
+from viewkeeper.warehouse.delta_log import CHECKPOINT_INTERVAL, files_of
 from viewkeeper.warehouse.store import LocalStore, missing_file, storage_failure
 
 BASE, DELTA, ROWS = "base-", "delta-", "rows-"
@@ -29,7 +30,7 @@ BASE, DELTA, ROWS = "base-", "delta-", "rows-"
 
 CONFIGURATION = {
     # Loading a version reads the log from the last checkpoint on.
-    "delta.checkpointInterval": "10",
+    "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
     # Vacuum cleans the log, by the retention of the warehouse.
     "delta.enableExpiredLogCleanup": "false",
 }
@@ -54,10 +55,24 @@ class DataFile:
 
 def list_files(store: LocalStore, folder: str, version: int | None = None) -> tuple[int, tuple[DataFile, ...]]:
     """The version (by default the newest) and its files."""
+    known = None if version is None else files_of(store, folder, version)
+    if version is not None and known is not None:
+        return version, tuple(sorted(map(_described, known), key=lambda file: file.name))
     with _explained(store, folder):
         table = DeltaTable(store.delta_path(folder), version=version)
         actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         return table.version(), tuple(sorted(map(_data_file, actions), key=lambda file: file.name))
+
+
+def _described(add: Mapping[str, Any]) -> DataFile:
+    """A file as the log has it; statistics that something else has written are left out."""
+    told = json.loads(add["stats"] or "{}")
+    low, high = told.get("minValues", {}), told.get("maxValues", {})
+
+    def bounds(column: str) -> tuple[int, int] | None:
+        return (low[column], high[column]) if column in low and column in high else None
+
+    return DataFile(add["path"], add["size"], told.get("numRecords", 0), bounds(STATE), bounds(WEIGHT))
 
 
 def _data_file(action: dict[str, Any]) -> DataFile:

@@ -28,11 +28,13 @@ _STAGED_BY_DELTALAKE = re.compile(r"/_delta_log/[^/]+#\d+$")
 
 
 def recover(
-    store: LocalStore, last: Record, catalogs: Catalogs, log: CommitLog, writer: str, staging: Iterable[str] = ()
+    store: LocalStore, last: Record, catalogs: Catalogs, log: CommitLog, writer: str, staging: Iterable[str] | None = ()
 ) -> Record:
-    """Make tables and files what the last record says; the last record afterwards."""
+    """Make tables and files what the last record says; the last record afterwards. None instead of the folders that are
+    being written: there is nothing to sweep."""
     versions = _restore_tables(store, last, catalogs)
-    sweep_leftovers(store, last.commit, staging)
+    if staging is not None:
+        sweep_leftovers(store, last.commit, staging)
     if not versions:
         return last
     # The tables are one version further on, with the content that they had. Besides saying so, the new record makes
@@ -77,18 +79,18 @@ def sweep_leftovers(store: LocalStore, last: int, staging: Iterable[str] = ()) -
     written, in the folders `staging`, stays."""
     swept = 0
     for folder in (VIEWS, HOME):
-        for file in list(store.files(folder)):
+        for file in list(store.names_below(folder)):
             # Readers write their pins whenever they like.
-            if any(f"/{name}/" in file.name for name in staging) or file.name.startswith(f"{PINS}/"):
+            if any(f"/{name}/" in file for name in staging) or file.startswith(f"{PINS}/"):
                 continue
-            number = _NUMBER.search(file.name) or _CATALOG.fullmatch(file.name)
+            number = _NUMBER.search(file) or _CATALOG.fullmatch(file)
             if (
-                file.name.rpartition("/")[2].startswith(TEMPORARY)
-                or _STAGED_BY_DELTALAKE.search(file.name)
-                or file.name.startswith(f"{STAGING}/")
+                file.rpartition("/")[2].startswith(TEMPORARY)
+                or _STAGED_BY_DELTALAKE.search(file)
+                or file.startswith(f"{STAGING}/")
                 or (number and int(number[1]) > last)
             ):
-                store.delete(file.name)
+                store.delete(file)
                 swept += 1
     swept += _sweep_unborn_tables(store, last)
     for folder in (VIEWS, f"{HOME}/{CHANGES}", STAGING):

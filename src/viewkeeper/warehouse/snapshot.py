@@ -102,10 +102,10 @@ class Snapshot:
         """The number of the last state of a view."""
         return self._record.groups[self.members(view)[0].group].last
 
-    def states(self, view: str) -> list[State]:
-        """The states of a view that can be read, oldest first."""
+    def states(self, view: str, last: int | None = None) -> list[State]:
+        """The states of a view that can be read, or so many of the newest, oldest first."""
         members = [tables_of(self.catalog, one) for one in self.members(view)]
-        return common_states([states_of(self._files.log, tables, self._record) for tables in members])
+        return common_states([states_of(self._files.log, tables, self._record, last) for tables in members])
 
     # --- reading ---
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, takewhile
 
 from viewkeeper.messages import Vector
 from viewkeeper.warehouse.catalog import Definition
@@ -21,10 +22,12 @@ class State:
     commit: int
 
 
-def states_of(log: CommitLog, tables: Sequence[Definition], newest: Record) -> list[State]:
-    """The states that can be read of all tables of a view, oldest first, with the rows of the first table."""
+def states_of(log: CommitLog, tables: Sequence[Definition], newest: Record, last: int | None = None) -> list[State]:
+    """The states that can be read of all tables of a view, or so many of the newest, oldest first, with the rows of the
+    first table."""
     oldest = oldest_state(tables, newest)
-    return [state for state in _walk(log, tables[0], newest) if state.state >= oldest]
+    readable = takewhile(lambda state: state.state >= oldest, _backwards(log, tables[0], newest))
+    return list(islice(readable, last))[::-1]
 
 
 def oldest_state(tables: Sequence[Definition], newest: Record) -> int:
@@ -46,24 +49,24 @@ def common_states(members: Sequence[list[State]]) -> list[State]:
     return found
 
 
-def _walk(log: CommitLog, view: Definition, newest: Record) -> Iterator[State]:
-    oldest, kept = newest.tables[view.name].oldest, newest.tables[view.name].kept
-    listed: int | None = None
-    for number in log.numbers():
-        if not kept <= number <= newest.commit:
-            continue
-        record = newest if number == newest.commit else log.record(number)
-        table, group = record.tables.get(view.name), record.groups.get(view.group)
-        if table is None or group is None or group.last < oldest:
-            continue
-        grown = dict(table.growth)
-        rows = table.rows - sum(grown.values())
-        for state, vector in group.vectors():
-            rows += grown.get(state, 0)
-            if state >= oldest:
-                yield State(state, vector, group.time, rows, number)
-                listed = state
-        if listed is None:
+def _backwards(log: CommitLog, view: Definition, newest: Record) -> Iterator[State]:
+    """The states of a table, newest first. Records that added none of them are passed over."""
+    oldest, kept = newest.tables[view.name].oldest, max(newest.tables[view.name].kept, log.numbers().start)
+    record = newest
+    while True:
+        record = log.maker(view.group, record, kept)
+        table, group = record.tables[view.name], record.groups[view.group]
+        before = log.retained(record.commit - 1) if record.commit > kept else None
+        earlier = before.groups.get(view.group) if before is not None and view.name in before.tables else None
+        goes_on = earlier is not None and earlier.last >= oldest
+        rows, grown = table.rows, dict(table.growth)
+        found = [(state, vector) for state, vector in group.vectors() if state >= oldest]
+        for state, vector in reversed(found):
+            yield State(state, vector, group.time, rows, record.commit)
+            rows -= grown.get(state, 0)
+        if not found and not goes_on:
             # Its own record is gone or older than the view: this one is the first to have it.
-            yield State(group.last, group.vector, group.time, table.rows, number)
-            listed = group.last
+            yield State(group.last, group.vector, group.time, table.rows, record.commit)
+        if before is None or not goes_on:
+            return
+        record = before

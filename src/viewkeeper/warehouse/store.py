@@ -38,6 +38,8 @@ class LocalStore:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.left_something = False
+        """whether a temporary file could not be deleted"""
 
     def __str__(self) -> str:
         return str(self.root)
@@ -88,6 +90,13 @@ class LocalStore:
                     continue
                 yield StoredFile(path.relative_to(self.root).as_posix(), about.st_size, about.st_mtime)
 
+    def names_below(self, folder: str) -> Iterator[str]:
+        """The name of every file in a folder and below it, as `files` has them; nothing else is asked of a file."""
+        for place, folders, names in os.walk(self.path(folder)):
+            folders.sort()
+            within = Path(place).relative_to(self.root).as_posix()
+            yield from (f"{within}/{name}" for name in sorted(names))
+
     # --- writing ---
 
     def create_exclusive(self, name: str, content: bytes) -> None:
@@ -120,8 +129,10 @@ class LocalStore:
                 os.fsync(file.fileno())
             yield temporary
         finally:
-            with suppress(OSError):  # the file that it was for stands; the next opening sweeps this one
+            try:
                 temporary.unlink(missing_ok=True)
+            except OSError:  # the file that it was for stands; the next opening sweeps this one
+                self.left_something = True
 
     def make_durable(self, names: Iterable[str], *, new_folders: bool) -> None:
         """Wait until files that Spark or deltalake wrote are on the disk, and so are their names."""
@@ -144,11 +155,16 @@ class LocalStore:
             os.rename(self.path(name), path)
             _sync_folder(path.parent)
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str, *, durably: bool = False) -> None:
         """Delete a file; one that is not there is fine."""
         path = self.path(name)
         with explained(path):
+            if durably and not path.exists():
+                return
             path.unlink(missing_ok=True)
+            if durably:
+                with suppress(OSError):  # a full disk that cannot say so has deleted it all the same
+                    _sync_folder(path.parent)
 
     def remove_empty_folders(self, folder: str, besides: Iterable[str] = ()) -> None:
         """Remove a folder and those below it if there is no file in them; not those that have one of these names in

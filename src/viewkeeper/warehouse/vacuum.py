@@ -67,7 +67,7 @@ class _Kept:
 
     def __init__(self, writer: "Writer", retention: float, grace: float) -> None:
         self._writer, self._grace = writer, grace
-        self._records = [writer.log.record(number) for number in writer.log.numbers()]
+        self._records = [writer.log.record(number) for number in writer.log.listed()]
         self._pins = pinned_commits(writer.store)
         self._moment = now()
         self._definitions: dict[str, Definition] = {}

@@ -481,9 +481,13 @@ class Warehouse:
         """
         return self._latest().sql(query)
 
-    def states(self, view: str) -> list[State]:
-        """The states of a view that can be read, oldest first."""
-        return self._latest().states(view)
+    def states(self, view: str, last: int | None = None) -> list[State]:
+        """The states of a view that can be read, or so many of the newest, oldest first."""
+        return self._latest().states(view, last)
+
+    def selects(self, view: str) -> bool:
+        """Whether readers of a view see only some of the rows that are stored for it."""
+        return any(member.selects for member in self._latest().members(view))
 
     def changes(self, view: str, since: int, until: int | None = None) -> "DataFrame":
         """The signed rows of the states after `since`, up to `until`: `_vk_weight` says how often, `_vk_state` when."""

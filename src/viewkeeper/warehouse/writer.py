@@ -15,7 +15,7 @@ from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.commit_log import COMMITS, HOME, CommitLog, overtaken
 from viewkeeper.warehouse.delta_table import OpenTables
 from viewkeeper.warehouse.parquet_files import STAGING
-from viewkeeper.warehouse.record import GroupState, Record, TableState
+from viewkeeper.warehouse.record import GroupState, Record, TableState, seal, unseal
 from viewkeeper.warehouse.recovery import recover
 from viewkeeper.warehouse.staged import StagedTable
 from viewkeeper.warehouse.store import LocalStore
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCK = f"{HOME}/writer.lock"
+CLOSED = f"{HOME}/closed.json"
+"""the commit at which the last writer ended, if it left nothing to sweep"""
 
 
 class Writer:
@@ -46,7 +48,7 @@ class Writer:
         self.id = unique_id()
         self.mutex = RLock()
         self._held = ExitStack()
-        self._is_open = self._in_doubt = False
+        self._is_open = self._in_doubt = self._has_failed = False
         self._staging: set[str] = set()
 
     def open(self) -> None:
@@ -54,20 +56,40 @@ class Writer:
         holder: dict[str, object] = {"pid": os.getpid(), "host": socket.gethostname(), "since": now().isoformat()}
         self._held.enter_context(self.store.locked(LOCK, holder))
         try:
-            if not self.log.numbers():
-                self._make_first_record()
-            self._last = self.log.last()
-            self._settle()
+            self._open_log()
         except BaseException:
             self._held.close()
             raise
         self._is_open = True
 
+    def _open_log(self) -> None:
+        closed = self._closed_at()
+        in_order = closed is not None and self.log.numbers()[-1:] == range(closed, closed + 1)
+        # After a crash what no record knows is swept. A record that got lost must be missed before that.
+        if not in_order and not self.log.listed():
+            self._make_first_record()
+        self._last = self.log.last()
+        self._settle(sweep=not in_order)
+        # From here on a crash may leave something.
+        self.store.delete(CLOSED, durably=True)
+
     def close(self) -> None:
         """Let go of the lock."""
         with self.mutex:
+            if self._is_open and not (self._has_failed or self._staging or self.store.left_something):
+                with suppress(StorageFailure):
+                    self.log.write_checkpoint(self._last.commit)
+                    self.store.write(CLOSED, seal({"commit": self._last.commit}))
             self._is_open = False
             self._held.close()
+
+    def _closed_at(self) -> int | None:
+        """The commit at which the writer before this one ended, in order and with nothing left to sweep."""
+        try:
+            commit = unseal(self.store.read(CLOSED))["commit"]
+        except (ValueError, KeyError, DamagedWarehouse):
+            return None
+        return commit if isinstance(commit, int) else None
 
     def _make_first_record(self) -> None:
         # Whatever no record knows is swept, so a log that got lost must not be taken for one that is yet to begin.
@@ -99,7 +121,7 @@ class Writer:
             try:
                 yield self.last.commit + 1
             except BaseException:
-                self._in_doubt = True
+                self._in_doubt = self._has_failed = True
                 # If this fails too (the disk is still full), it is tried again before the next commit.
                 with suppress(Exception):
                     self._settle()
@@ -170,10 +192,11 @@ class Writer:
 
     # --- after a failure ---
 
-    def _settle(self) -> None:
+    def _settle(self, *, sweep: bool = True) -> None:
         """Make sure that tables and files are what the last record says."""
         self._check_place()
-        self._last = recover(self.store, self.log.last(), self.catalogs, self.log, self.id, tuple(self._staging))
+        last, staging = self.log.last(), tuple(self._staging) if sweep else None
+        self._last = recover(self.store, last, self.catalogs, self.log, self.id, staging)
         self._in_doubt = False
 
     def _check_place(self) -> None:

@@ -130,8 +130,8 @@ class Overview:
                 told = record.metrics.get(METRICS, {}).get(lattice)
                 if told is not None:
                     return Told(record.commit, record.time, told)
-                newest = max((number for number in log.numbers() if number < record.commit), default=-1)
-                there = log.retained(newest).groups.get(group) if newest >= 0 else None
+                newest = record.commit - 1
+                there = log.retained(newest).groups.get(group) if newest in log.numbers() else None
             except StateGone:
                 return None
         return None
