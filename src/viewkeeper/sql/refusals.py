@@ -9,6 +9,7 @@ from sqlglot import exp
 from viewkeeper.errors import DefinitionError, UnsupportedClause
 from viewkeeper.sql.aggregate_calls import GROUPING, call_name, is_call
 from viewkeeper.sql.join_refusals import refuse_join
+from viewkeeper.sql.outside_sql import refuse_outside_sql
 from viewkeeper.sql.syntax import EXPECTED, refusal, spark_sql
 
 _AGGREGATE = "a summary table aggregates, and this must be the join alone: leave the aggregate out"
@@ -88,14 +89,11 @@ _NONDETERMINISTIC_NAMES = frozenset(
         "input_file_block_length",
         "input_file_block_start",
         "input_file_name",
-        "java_method",
         "monotonically_increasing_id",
         "nextval",
         "now",
-        "reflect",
         "spark_partition_id",
         "sysdate",
-        "try_reflect",
         "user",
         "version",
     }
@@ -156,7 +154,7 @@ def refuse_unsupported(query: exp.Expr, *, aggregates: bool = False, outer: bool
     _refuse_tables(query)
     for node in query.walk():
         if node is not query:
-            _refuse_node(node, aggregates)
+            refuse_node(node, aggregates=aggregates)
     return query
 
 
@@ -203,7 +201,9 @@ def _refuse_table(table: exp.Expr) -> None:
         raise refusal(*_TABLE_CLAUSES["version"], table)
 
 
-def _refuse_node(node: exp.Expr, aggregates: bool) -> None:
+def refuse_node(node: exp.Expr, *, aggregates: bool = False) -> None:
+    """UnsupportedClause if a part of an expression is none that a view may have."""
+    refuse_outside_sql(node)
     if isinstance(node, exp.Query):
         name = _subquery_name(node)
         instead = _SUBQUERY if name == "a subquery" else f"{_SUBQUERY}, where at most one row of them matches"
@@ -231,8 +231,6 @@ def _refuse_node(node: exp.Expr, aggregates: bool) -> None:
         _refuse_function(node)
     if isinstance(node, (exp.Placeholder, exp.Parameter, exp.SessionParameter)):
         raise refusal(f"the parameter {spark_sql(node)}", "a view is fixed", "write the value itself", node)
-    if isinstance(node, exp.QueryTransform):
-        raise refusal("TRANSFORM USING", "a script is outside the database", "transform when reading the view", node)
 
 
 def _refuse_function(node: exp.Anonymous) -> None:

@@ -5,13 +5,15 @@ is `_viewkeeper/catalog/%020d.json`.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
 from viewkeeper.errors import DamagedWarehouse, DefinitionError, UnknownView, did_you_mean
+from viewkeeper.sql.stored_text import stored_expression, stored_type
 from viewkeeper.warehouse.columns import HIDDEN, Columns
 from viewkeeper.warehouse.commit_log import HOME, overtaken
 from viewkeeper.warehouse.record import FORMAT, seal, unseal
@@ -85,12 +87,19 @@ class Definition:
     def expressions(self) -> tuple[tuple[str, str, str], ...] | None:
         """Name, SQL over stored columns and type of each column that readers see; None if they see stored columns."""
         told = self.properties.get(SHOWN)
-        return None if told is None else tuple((name, sql, type) for name, sql, type in told)
+        if told is None:
+            return None
+        with self._checked():
+            return tuple((name, stored_expression(sql), stored_type(type)) for name, sql, type in told)
 
     @property
     def having(self) -> str | None:
         """A condition on stored columns: readers see only the rows for which it is true."""
-        return self.properties.get(HAVING)
+        told = self.properties.get(HAVING)
+        if told is None:
+            return None
+        with self._checked():
+            return stored_expression(told)
 
     @property
     def computed(self) -> Computed | None:
@@ -106,7 +115,7 @@ class Definition:
     @property
     def selects(self) -> bool:
         """Whether readers see only some of these rows: of an outer join, or behind HAVING."""
-        return self.having is not None
+        return self.properties.get(HAVING) is not None
 
     @property
     def sorted_by(self) -> tuple[str, ...]:
@@ -116,7 +125,7 @@ class Definition:
     @property
     def shown_as_stored(self) -> bool:
         """Whether readers see exactly what is stored."""
-        return self.expressions is None and self.having is None and self.computed is None and self.shown == self
+        return self.expressions is None and not self.selects and self.computed is None and self.shown == self
 
     @property
     def hidden(self) -> bool:
@@ -131,7 +140,20 @@ class Definition:
     @property
     def padded(self) -> tuple[tuple[str, str], ...]:
         """Name and SQL over shown columns of each column of the family."""
-        return tuple((name, sql) for name, sql in self.properties.get(PADDED, ()))
+        with self._checked():
+            return tuple((name, stored_expression(sql)) for name, sql in self.properties.get(PADDED, ()))
+
+    @contextmanager
+    def _checked(self) -> Iterator[None]:
+        """What was read from a file may be anybody's: Spark gets only the texts that a view may have."""
+        try:
+            yield
+        except (DefinitionError, TypeError, ValueError) as error:
+            told = error.detail if isinstance(error, DefinitionError) else error
+            raise DamagedWarehouse(
+                f"the catalog has an expression of view {self.name} that no view may have: {told}",
+                "viewkeeper did not write it: do not use this warehouse, or put it back from a backup",
+            ) from error
 
 
 Catalog = Mapping[str, Definition]
@@ -154,14 +176,14 @@ class Catalogs:
                     told["folder"],
                     told["group"],
                     Layout(told["layout"]),
-                    tuple((column, type) for column, type in told["columns"]),
+                    tuple((column, stored_type(type)) for column, type in told["columns"]),
                     told["created"],
                     told["retention"],
                     told["properties"],
                 )
                 for view, told in body["views"].items()
             }
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, DefinitionError) as error:
             raise DamagedWarehouse(
                 f"the catalog {self._store.path(name)} is damaged: {error}", "put it back from a backup"
             ) from error

@@ -32,6 +32,7 @@ from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.altering.alteration import Alteration
 from viewkeeper.warehouse.altering.altering import alter
 from viewkeeper.warehouse.altering.making_anew import alter_together
+from viewkeeper.warehouse.altering.reading import definition_of
 from viewkeeper.warehouse.auditing import audits
 from viewkeeper.warehouse.audits import Audit, audited
 from viewkeeper.warehouse.catalog import Definition, find, free_name, readable
@@ -380,6 +381,8 @@ class Keeper:
         """A view that is maintained from sources or from other views."""
         definition = find(self.writer.catalog, name)
         if SQL not in definition.properties:
+            if (sql := definition_of(definition)) is not None:
+                parse_definition(sql, self.relations())  # it is left out because of what this says
             raise UsageError(f"view {name} is not maintained from sources", "it was loaded by a commit of its own")
         return self.views.one(definition, self.relations())
 

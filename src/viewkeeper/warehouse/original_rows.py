@@ -34,6 +34,8 @@ class OriginalRows:
     def of(self, sql: str, operands: Sequence[Operand], columns: Sequence[str]) -> "DataFrame":
         """The rows that a definition gives, under the names of its columns."""
         text = original_query(sql, [self.names[operand.relation.name] for operand in operands])
+        # The text may come from a warehouse of somebody else: to Spark too it must be a query, and no command.
+        self._spark._jsparkSession.sessionState().sqlParser().parseQuery(text)
         return self._spark.sql(text).toDF(*columns)
 
     def add(self, name: str, frame: "DataFrame") -> None:

@@ -16,7 +16,8 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import traverse_scope
 
 from viewkeeper.clock import unique_id
-from viewkeeper.errors import SyntaxProblem, UnknownName, UsageError, did_you_mean, first_line
+from viewkeeper.errors import SyntaxProblem, UnknownName, UnsupportedClause, UsageError, did_you_mean, first_line
+from viewkeeper.sql.outside_sql import refuse_outside_sql
 from viewkeeper.warehouse.answered_queries import run_answered
 from viewkeeper.warehouse.columns import columns_of
 from viewkeeper.warehouse.linear import linear_form
@@ -27,6 +28,8 @@ from viewkeeper.warehouse.summaries.stored_ancestors import KnownTables
 if TYPE_CHECKING:
     from viewkeeper.warehouse.snapshot import Snapshot
 
+_FILE_FORMATS = frozenset({"avro", "binaryfile", "csv", "delta", "json", "orc", "parquet", "text", "xml"})
+
 
 def run_query(snapshot: "Snapshot", start_spark: Callable[[], SparkSession], query: str) -> DataFrame:
     """The DataFrame of a query."""
@@ -36,6 +39,7 @@ def run_query(snapshot: "Snapshot", start_spark: Callable[[], SparkSession], que
     if (answered := answered_query(query, tables, known)) is not None:
         spark = start_spark()
         return run_answered(answered, known, query, tables, spark, lambda text: _spark_sql(spark, text, snapshot))
+    _refuse_files(tables)
     spark = start_spark()
     names = {name.casefold(): name for name in snapshot.views}
     used = [table for table in tables if not table.db and table.name.casefold() in names]
@@ -66,6 +70,8 @@ def _parsed(query: str) -> exp.Expr:
         raise SyntaxProblem(f"the query is not SQL: {str(error).splitlines()[0]}", "correct the query") from error
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
         raise UsageError("only one SELECT can be run", "views are changed by their sources, never by a statement")
+    for node in statements[0].walk():
+        refuse_outside_sql(node)
     return statements[0]
 
 
@@ -77,6 +83,15 @@ def _tables(tree: exp.Expr) -> list[exp.Table]:
         for source in {id(found): found for found in scope.sources.values()}.values()
         if isinstance(source, exp.Table)
     ]
+
+
+def _refuse_files(tables: list[exp.Table]) -> None:
+    """Spark would read any file for FROM parquet.`/any/file`; sessions of ours do not, and no other does it for us."""
+    for table in tables:
+        if table.db and (table.db.casefold() in _FILE_FORMATS or "/" in table.name):
+            raise UnsupportedClause(
+                f"a query reads views, and {table.db}.`{table.name}` is a file", "read it with Spark itself"
+            )
 
 
 def _substituted(query: str, used: list[exp.Table], views: dict[str, str], temporary: dict[str, str]) -> str:

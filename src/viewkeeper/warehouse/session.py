@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from viewkeeper.clock import secret
 from viewkeeper.errors import SparkMissing
+from viewkeeper.sql.outside_sql import FUNCTIONS
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -43,6 +44,8 @@ SETTINGS = {
     # The files of a view are named one by one; Spark would start a job to look at more than 32 of them.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1024",
     "spark.sql.session.timeZone": "UTC",
+    # FROM parquet.`/any/file`: a query reads views.
+    "spark.sql.runSQLOnFiles": "false",
     **TIMESTAMPS,
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
@@ -111,7 +114,17 @@ def _started(master: str | None, settings: Mapping[str, str] | None, *, quiet: b
         _start(conf)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    _forget_functions(spark)
     return spark
+
+
+def _forget_functions(spark: "SparkSession") -> None:
+    """Our sessions do not know the functions that leave SQL: whatever text comes to Spark, it cannot call them."""
+    jvm: Any = spark.sparkContext._jvm
+    registry = spark._jsparkSession.sessionState().functionRegistry()
+    schema, catalog = map(jvm.scala.Option.apply, ("builtin", "system"))
+    for name in FUNCTIONS:
+        registry.dropFunction(jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name, schema, catalog))
 
 
 def _start(conf: "SparkConf", popen: dict[str, Any] | None = None) -> None:

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from viewkeeper.algorithms.registry import Transactions
-from viewkeeper.errors import DamagedWarehouse
+from viewkeeper.errors import DamagedWarehouse, DefinitionError
 from viewkeeper.messages import Position
 from viewkeeper.sources.registry import kind_of
 from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.stored_text import stored_type
 from viewkeeper.summary.hierarchies import Chains, chains_of
 from viewkeeper.warehouse.commit_log import HOME
 from viewkeeper.warehouse.record import seal, unseal
@@ -74,7 +75,7 @@ class SourceFiles:
                 {name: (until, reason) for name, (until, reason) in told.get("anew", {}).items()},
                 Transactions(told.get("transactions", Transactions.LOCAL)),
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, DefinitionError) as error:
             raise DamagedWarehouse(
                 f"the source {self._store.path(SOURCES) / file} is damaged: {error}",
                 "delete that file and add the source again",
@@ -112,5 +113,9 @@ def _told(definition: SourceDefinition) -> dict[str, Any]:
 def _relation(name: str, told: Mapping[str, Any]) -> Relation:
     key = told["key"]
     return Relation(
-        name, told["source"], tuple(told["columns"]), tuple(told["types"]), None if key is None else tuple(key)
+        name,
+        told["source"],
+        tuple(told["columns"]),
+        tuple(map(stored_type, told["types"])),
+        None if key is None else tuple(key),
     )
