@@ -33,4 +33,6 @@ def source_names(warehouse: Path) -> list[str]:
 
 
 def _read(file: Path) -> Any:
+    if file.is_symlink():
+        raise OSError
     return json.loads(file.read_bytes())

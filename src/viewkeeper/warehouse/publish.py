@@ -27,7 +27,7 @@ def target_folder(warehouse: LocalStore, target: str | os.PathLike[str]) -> Path
     path = Path(target).expanduser().absolute()
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path} is a file, and a Delta table is a folder", "name a folder")
-    path = open_store(target).root
+    path = open_store(target).root.resolve()
     if path.is_relative_to(warehouse.root):
         raise UsageError(f"{path} is inside the warehouse", "publish to a folder outside of it")
     store, folder = LocalStore(path.parent), path.name

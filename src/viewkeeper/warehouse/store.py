@@ -45,12 +45,19 @@ class LocalStore:
         return str(self.root)
 
     def path(self, name: str) -> Path:
-        """Where a file is, on this machine."""
-        return self.root / name
+        """Where a file is, on this machine; DamagedWarehouse if the name, or a link on the way, leads elsewhere."""
+        place = str(self.root)
+        for part in name.split("/"):
+            if part == "..":
+                raise _leads_out(self.root, name)
+            place = f"{place}/{part}"
+            if os.path.islink(place):
+                raise _link(place)
+        return Path(place)
 
     def spark_path(self, name: str) -> str:
         """The path that is handed to Spark: with a scheme, so that a cluster's default file system does not matter."""
-        return f"file:{self.root / name}"
+        return f"file:{self.path(name)}"
 
     def spark_pattern(self, name: str) -> str:
         """The same for reading, where Spark takes what it is given for a pattern; turned off with `__globPaths__`, it
@@ -58,8 +65,9 @@ class LocalStore:
         return re.sub(_PATTERN, r"\\\g<0>", self.spark_path(name))
 
     def delta_path(self, name: str) -> str:
-        """The path that is handed to deltalake."""
-        return str(self.root / name)
+        """The path of a table that is handed to deltalake, which would follow the links in its log."""
+        self.refuse_links(f"{name}/_delta_log")
+        return str(self.path(name))
 
     # --- reading ---
 
@@ -79,16 +87,20 @@ class LocalStore:
                 return []
 
     def files(self, folder: str) -> Iterator[StoredFile]:
-        """Every file in a folder and below it."""
-        for place, folders, names in os.walk(self.path(folder)):
-            folders.sort()
-            for name in sorted(names):
-                path = Path(place, name)
+        """Every file in a folder and below it; DamagedWarehouse for a link, which may lead anywhere."""
+        with explained(self.path(folder)):
+            for entry in _files_below(self.path(folder)):
                 try:
-                    about = path.stat()
+                    about = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:  # somebody else swept it
                     continue
-                yield StoredFile(path.relative_to(self.root).as_posix(), about.st_size, about.st_mtime)
+                name = Path(entry.path).relative_to(self.root).as_posix()
+                yield StoredFile(name, about.st_size, about.st_mtime)
+
+    def refuse_links(self, folder: str) -> None:
+        """DamagedWarehouse if there is a link in a folder or below it."""
+        for _ in _files_below(self.path(folder)):
+            pass
 
     def names_below(self, folder: str) -> Iterator[str]:
         """The name of every file in a folder and below it, as `files` has them; nothing else is asked of a file."""
@@ -263,6 +275,36 @@ def damaged_file(path: object, why: object) -> DamagedWarehouse:
     """The error for a data file that is not what was written."""
     return DamagedWarehouse(
         f"{path} is damaged: {why}", "put it back from a backup, or reload the view that it belongs to"
+    )
+
+
+def _files_below(folder: Path | str) -> Iterator[os.DirEntry[str]]:
+    """The files in a folder, then those in the folders of it."""
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return
+    if links := [entry for entry in entries if entry.is_symlink()]:
+        raise _link(links[0].path)
+    folders = {entry.path: entry.is_dir(follow_symlinks=False) for entry in entries}
+    yield from (entry for entry in entries if not folders[entry.path])
+    for place in (place for place, is_folder in folders.items() if is_folder):
+        yield from _files_below(place)
+
+
+def _link(place: str) -> DamagedWarehouse:
+    """The error for a symbolic link: it may lead to the files of another warehouse, or of anybody."""
+    return DamagedWarehouse(
+        f"{place} is a symbolic link, and viewkeeper follows none inside a warehouse",
+        "put what it leads to in its place; only the folder of the warehouse itself may be a link",
+    )
+
+
+def _leads_out(root: Path, name: str) -> DamagedWarehouse:
+    return DamagedWarehouse(
+        f"{root} names a file outside of itself: {name}",
+        "viewkeeper did not write that: do not use this warehouse, or put it back from a backup",
     )
 
 
