@@ -42,6 +42,12 @@ def _test_master() -> tuple[str, dict[str, str]]:
     return master, {"spark.executor.memory": "800m", "spark.driver.memory": "1g", **BRIEF}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What the user of the suite allows to sources is noted in a folder of the suite, also by its subprocesses."""
+    os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("config"))
+
+
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """The session of the suite, one in each process that runs tests; VIEWKEEPER_TEST_MASTER puts it on several."""

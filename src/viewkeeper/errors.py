@@ -22,6 +22,7 @@
     │   └── StorageFailure          the disk is full, or a file cannot be read or written
     ├── SourceError                 a database, lake or folder that views are over
     │   ├── BadSourceUrl            a URL or an option in it that means nothing
+    │   │   └── VariableNotAllowed  a stored URL that takes a variable which this user has not allowed for it
     │   ├── UnknownTable            no such table, or one that cannot be captured
     │   ├── UnsupportedType         a column whose values cannot be kept exactly
     │   ├── SourceUnfit             something that capture needs is missing: `doctor` says what, and what mends it
@@ -186,6 +187,12 @@ class BadSourceUrl(SourceError):
     """A URL, or an option in it, that means nothing."""
 
     code = "bad-source-url"
+
+
+class VariableNotAllowed(BadSourceUrl):
+    """A stored URL that takes a variable of the environment which this user has not allowed for it."""
+
+    code = "variable-not-allowed"
 
 
 class UnknownTable(SourceError):

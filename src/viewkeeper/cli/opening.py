@@ -119,7 +119,7 @@ def _open(path: str, quiet: bool, *, brief: bool = True, **how: Any) -> "Warehou
         return start_spark(quiet=quiet, brief=brief and rows < MANY_ROWS)
 
     try:
-        warehouse = Warehouse.open(path, start, **how)
+        warehouse = Warehouse.open(path, start, source_urls=_urls_of_project, **how)
     except NotAWarehouse as error:
         if how.get("create"):
             raise
@@ -130,6 +130,19 @@ def _open(path: str, quiet: bool, *, brief: bool = True, **how: Any) -> "Warehou
     if not how.get("read_only"):
         writing_to(warehouse.path)
     return warehouse
+
+
+def _urls_of_project() -> dict[str, str]:
+    """The sources of the project that the current folder is in, if it is in one that can be read."""
+    from viewkeeper.errors import ViewkeeperError
+    from viewkeeper.project.finding import find_project_file
+    from viewkeeper.project.project import Project
+
+    file = find_project_file()
+    try:
+        return {} if file is None else Project.load(file).source_urls()
+    except ViewkeeperError:  # what is wrong with it is for the verbs of projects to say
+        return {}
 
 
 def start_spark(*, quiet: bool, brief: bool) -> Any:

@@ -105,6 +105,10 @@ class Project(os.PathLike[str]):
     def sources(self) -> Mapping[str, ProjectSource]:
         return self._content.sources
 
+    def source_urls(self) -> dict[str, str]:
+        """The URLs of the sources: whoever opens the warehouse of this project allows what they refer to."""
+        return {name: source.url for name, source in self.sources.items()}
+
     @property
     def views(self) -> tuple[ProjectView, ...]:
         """Each behind those that it reads."""

@@ -44,7 +44,9 @@ def kind_of(url: str, environment: Mapping[str, str] = os.environ) -> str:
     scheme, separator, _ = begins.partition("://")
     if not separator:
         return ""
-    return KINDS[scheme].module.partition(".")[0] if scheme in KINDS else scheme
+    if scheme in KINDS:
+        return KINDS[scheme].module.partition(".")[0]
+    return "unknown" if url.startswith("${") else scheme  # a value of the environment is not shown
 
 
 def _unknown_kind(request: Request, scheme: str) -> BadSourceUrl:

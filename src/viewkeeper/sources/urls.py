@@ -21,6 +21,8 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _MASK = "zqvk{}zq"
 """a word that may stand in every part of a URL"""
 _SECRET = ("password", "sslpassword", "passwd")
+_LIBPQ = ("postgresql", "postgres")
+"""kinds of sources whose driver reads variables of its own"""
 _PATHS = ("sqlite", "files", "delta")
 """kinds of sources whose URL is a path, and has no user"""
 
@@ -94,6 +96,25 @@ def resolved(name: str, url: str, environment: Mapping[str, str]) -> str:
     if separator and ":" not in user and secret is not None:
         url = _joined(parts._replace(netloc=f"{user}:{quote(secret, safe='')}@{host}"))
     return url
+
+
+def taken_variables(name: str, url: str, environment: Mapping[str, str]) -> list[str]:
+    """The variables whose values go to where a URL leads when it is opened: those that it names, and passwords that are
+    taken for it without being named."""
+    named = [one.name for one in references(url)]
+    scheme, _, rest = url.partition("://")
+    user, separator, _ = rest.partition("/")[0].rpartition("@")
+    if url.startswith("${") or (separator and ":" not in user):
+        named.append(_password_variable(name))
+    if scheme in _LIBPQ and not (separator and ":" in user):
+        named.append("PGPASSWORD")
+    return [one for one in dict.fromkeys(named) if environment.get(one)]
+
+
+def host_of(url: str) -> str:
+    """Where a URL leads, as it is written there: its host, or what stands for it."""
+    rest = url.partition("://")[2]
+    return rest.partition("/")[0].rpartition("@")[2].partition("?")[0] or rest.partition("?")[0] or url
 
 
 def is_ambiguous(url: str) -> bool:

@@ -18,6 +18,7 @@ from viewkeeper.sources.registry import kind_of, open_source
 from viewkeeper.sources.urls import naming_variables, resolved, shown
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.hierarchies import Chains, Declared, chains_of
+from viewkeeper.warehouse.allowed_variables import AllowedVariables
 from viewkeeper.warehouse.declared import as_the_source_spells, check_declared, foreign_keys_after, hierarchies_after
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.source_files import WORKSPACES, SourceDefinition, SourceFiles
@@ -38,8 +39,9 @@ SOURCE_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 class KnownSources:
     """What has been added, and the connections that are open."""
 
-    def __init__(self, files: Files, identity: str) -> None:
+    def __init__(self, files: Files, identity: str, allowed: AllowedVariables) -> None:
         self._files = files
+        self._allowed = allowed
         self._identity = identity
         self._definitions = SourceFiles(files.store)
         self._open: dict[str, LazySource] = {}
@@ -128,6 +130,7 @@ class KnownSources:
                 _anew(before, altered, source),
                 declared or Transactions.LOCAL,
             )
+            self._allowed.note(name, url)
             self._definitions.write(definition)
             # Last: what was altered is known by what is noted, until the definition says it.
             source.note(() if install or before is None else before.relations)
@@ -157,6 +160,7 @@ class KnownSources:
                     + ("; ".join(fatal) or "tables are missing"),
                     "put the database there with all that viewkeeper installed in it; or give the source another name",
                 )
+        self._allowed.note(name, url)
         self._definitions.write(replace(definition, url=shown(url)))
         self._urls[name] = url
         self._forget(name)
@@ -189,6 +193,7 @@ class KnownSources:
                 ) from None
         self._forget(name)
         self._definitions.remove(name)
+        self._allowed.withdraw(name, definition.url)
         shutil.rmtree(self._files.store.path(f"{WORKSPACES}/{name}"), ignore_errors=True)
         return left
 
@@ -236,7 +241,9 @@ class KnownSources:
 
     def _opened_as(self, definition: SourceDefinition) -> Source:
         """With the tables that were registered: others that have come since are nobody's business yet."""
-        name, url = definition.name, self._urls.get(definition.name, definition.url)
+        name, url = definition.name, self._urls.get(definition.name)
+        if url is None:
+            self._allowed.check(name, url := definition.url)
         tables = tuple(relation.removeprefix(f"{name}.") for relation in definition.relations)
         request = Request(
             name, resolved(name, url, os.environ), self._identity, tables, definition.keys, registered=True
@@ -246,6 +253,7 @@ class KnownSources:
     def _opened(self, request: Request, url: str) -> Source:
         """`url` is what the one of the request was made from."""
         workspace = self._files.store.path(f"{WORKSPACES}/{request.name}")
+        self._files.store.refuse_links(f"{WORKSPACES}/{request.name}")
         with naming_variables(request.name, url, os.environ):
             return open_source(request, self._files.spark, workspace)
 

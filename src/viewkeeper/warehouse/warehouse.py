@@ -23,6 +23,7 @@ from viewkeeper.mediator.report import Report
 from viewkeeper.messages import Vector
 from viewkeeper.sources.base import Finding
 from viewkeeper.sql.create_clauses import with_name
+from viewkeeper.warehouse.allowed_variables import AllowedVariables, Urls
 from viewkeeper.warehouse.altering.alteration import Alteration
 from viewkeeper.warehouse.audits import Audit
 from viewkeeper.warehouse.catalog import Catalogs, find, refuse_hidden, spelled, spellings, tables_of
@@ -68,8 +69,16 @@ if TYPE_CHECKING:
 class Warehouse:
     """The stored views: one writer, any number of readers. Use it as a context manager."""
 
-    def __init__(self, files: Files, writer: Writer | None, identity: str, housekeeper: Housekeeper | None) -> None:
+    def __init__(
+        self,
+        files: Files,
+        writer: Writer | None,
+        identity: str,
+        housekeeper: Housekeeper | None,
+        allowed: AllowedVariables,
+    ) -> None:
         self._files, self._writer, self._identity, self._housekeeper = files, writer, identity, housekeeper
+        self._allowed = allowed
         self._known: KnownSources | None = None
         self._kept_by: Keeper | None = None
         self._running: Mediator | None = None
@@ -83,13 +92,15 @@ class Warehouse:
         *,
         read_only: bool = False,
         compaction: CompactionPolicy | None = DEFAULT_POLICY,
+        source_urls: Urls | None = None,
     ) -> "Warehouse":
         """Open the warehouse in a folder, or make one in a new or empty folder.
 
         Without a session one is started on this machine when it is first needed, by the function that is given, if one
         is. A session that is given is used as it is; its executors must see the folder under the same path. With
         `read_only` nothing is written and no lock is taken, so it works beside a writer. `compaction=None` leaves
-        compaction to `compact()`.
+        compaction to `compact()`. `source_urls` gives URLs of sources by their names: these too, and not only those
+        that this user added, may take from the environment what they refer to. Those of a project are given by it.
         """
         store = open_store(path)
         if not store.exists(FORMAT_FILE):
@@ -103,11 +114,12 @@ class Warehouse:
         owned = spark is None or callable(spark)
         session = _Session(spark)
         files = Files(store, log, catalogs, tables, session.get)
+        allowed = AllowedVariables(identity, source_urls or getattr(path, "source_urls", None))
         if read_only:
-            return cls(files, None, identity, None)
+            return cls(files, None, identity, None, allowed)
         writer = Writer(store, log, catalogs, tables, session.get, owns_spark=owned)
         writer.open()
-        return cls(files, writer, identity, Housekeeper(writer, compaction) if compaction else None)
+        return cls(files, writer, identity, Housekeeper(writer, compaction) if compaction else None, allowed)
 
     def __enter__(self) -> Self:
         return self
@@ -450,7 +462,7 @@ class Warehouse:
     @property
     def _known_sources(self) -> KnownSources:
         if self._known is None:
-            self._known = KnownSources(self._files, self._identity)
+            self._known = KnownSources(self._files, self._identity, self._allowed)
         return self._known
 
     # --- reading ---
