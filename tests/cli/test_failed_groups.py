@@ -68,7 +68,7 @@ def test_what_fails_in_a_summary_halts_it_alone(lake: Path, monkeypatch: pytest.
     assert call("catch-up")[0] == 1
 
 
-@pytest.mark.parametrize("verb", [("catch-up",), ("run", "--seconds", "60")], ids=["catch-up", "run"])
+@pytest.mark.parametrize("verb", [("catch-up",), ("run", "--exit-on-failure")], ids=["catch-up", "run"])
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
 def test_a_group_that_fails_says_so_until_it_goes_on(
     lake: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, verb: tuple[str, ...]

@@ -90,15 +90,33 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [line.partition(" ")[2] for line in capsys.readouterr().out.splitlines()]
 
 
-@pytest.mark.parametrize("quietly", [True, False])
-def test_what_ends_the_verb_with_an_error_is_left_to_it(quietly: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_ends_the_verb_with_an_error_is_left_to_it(capsys: pytest.CaptureFixture[str]) -> None:
     gone = replace(SHOP, failure="the password is wrong", transactions=0)
     unaware = replace(GROUP, behind={"shop": 0})
     stopped = replace(unaware, failure="the password is wrong")
-    with watching.watching(as_json=False, quietly=quietly) as show:
+    with watching.watching(as_json=False, quietly=True) as show:
         show(replace(CALM, sources=(gone,), groups=(unaware, unaware)))
         show(replace(CALM, sources=(gone,), groups=(stopped, replace(stopped, name="h"))))
-    assert lines(capsys) == ([] if quietly else ["no new transactions; at shop 12"])
+    assert lines(capsys) == []
+
+
+def test_every_failure_of_every_group_is_a_line_with_the_next_attempt(capsys: pytest.CaptureFixture[str]) -> None:
+    def failing(attempts: int, left: float) -> Report:
+        failed = replace(GROUP, failure="no space", attempts=attempts, retry_in=left)
+        return replace(CALM, groups=(failed, replace(failed, name="h")))
+
+    with watching.watching(as_json=False, positions=False) as show:
+        for attempts, left in ((1, 1.0), (1, 0.4), (1, 0.0), (2, 2.0), (2, 0.0)):
+            show(failing(attempts, left))
+        show(CALM)
+    said = [line for line in lines(capsys) if line.startswith("group")]
+    assert said == [
+        "group g: stopped: no space; tried again in 1 s",
+        "group h: stopped: no space; tried again in 1 s",
+        "group g: stopped: no space; tried again in 2 s",
+        "group h: stopped: no space; tried again in 2 s",
+        "group g: goes on",
+    ]
 
 
 def test_a_failure_is_told_once_while_other_groups_go_on(capsys: pytest.CaptureFixture[str]) -> None:

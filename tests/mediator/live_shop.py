@@ -87,6 +87,10 @@ class Recorder:
     def installed(self, group: str, changes: Sequence[GroupChange]) -> None:
         self.changes.setdefault(group, []).extend(changes)
 
+    def began_again(self, group: str, vector: Vector) -> None:
+        known = self.deliveries.get(group, [])
+        self.deliveries[group] = [one for one in known if one.position <= vector[one.source]]
+
 
 def as_relation(view: View) -> Relation:
     """A view as something that other views are over."""

@@ -38,7 +38,7 @@ def fed(source: LiveMemorySource, after: int = 0, **options: int) -> Iterator[Fe
     try:
         yield feed
     finally:
-        if feed._reader.ident is None:
+        if feed._reader is None:
             feed.start()
         source.open_gate.set()
         feed.close()
@@ -150,7 +150,7 @@ def test_a_subscription_that_is_cancelled_holds_nobody_up() -> None:
 # --- places ---
 
 
-def test_subscribing_behind_what_is_forgotten_is_refused() -> None:
+def test_the_source_is_read_again_for_who_needs_what_is_forgotten() -> None:
     with fed(numbers(10), after=3) as feed:
         with pytest.raises(ProtocolError, match="read past"):
             feed.subscribe(position(2), lambda: None)
@@ -161,9 +161,54 @@ def test_subscribing_behind_what_is_forgotten_is_refused() -> None:
         late = feed.subscribe(position(5), lambda: None)
         assert [int(event.position) for event in late.take()] == [6, 7, 8, 9, 10]
         first.take()
-        with pytest.raises(ProtocolError, match="read past"):
-            feed.subscribe(position(9), lambda: None)
+        assert feed.source.streams == 1
+        again = feed.subscribe(position(4), lambda: None)
         assert feed.subscribe(position(10), lambda: None).take() == []
+        until(lambda: feed.upto == position(10))
+        assert [int(event.position) for event in again.take()] == [5, 6, 7, 8, 9, 10]
+        # The others have seen it, and it is counted once.
+        assert (feed.source.streams, first.take(), late.take()) == (2, [], [])
+        assert feed.report().transactions == 7
+        write(feed.source, 2)
+        until(lambda: feed.upto == position(12))
+        for one in (first, late, again):
+            assert [int(event.position) for event in one.take()] == [11, 12]
+
+
+def test_what_is_not_taken_yet_comes_once_when_the_source_is_read_again() -> None:
+    with fed(numbers(10)) as feed:
+        slow = feed.subscribe(position(3), lambda: None)
+        feed.start()
+        until(lambda: feed.upto == position(10))
+        assert [int(event.position) for event in slow.take(2)] == [4, 5]
+        again = feed.subscribe(position(1), lambda: None)
+        until(lambda: feed.upto == position(10))
+        assert [int(event.position) for event in slow.take(3)] == [6, 7, 8]
+        assert [int(event.position) for event in slow.take()] == [9, 10]
+        assert len(again.take()) == 9
+
+
+def test_a_stream_that_failed_is_read_again_for_who_subscribes() -> None:
+    class Refusing(LiveMemorySource):
+        refuses = True
+
+        def transactions(self, after: Position | None, stop: threading.Event) -> Iterator[Batch]:
+            if self.refuses:
+                raise SourceUnfit("the password is wrong")
+            yield from super().transactions(after, stop)
+
+    source = Refusing("x", NUMBERS)
+    write(source, 3)
+    with fed(source) as feed:
+        feed.start()
+        until(lambda: feed.failure)
+        feed.subscribe(position(0), lambda: None).cancel()
+        until(lambda: feed.failure)
+        assert feed.report().failure == "the password is wrong"
+        source.refuses = False
+        again = feed.subscribe(position(1), lambda: None)
+        until(lambda: feed.upto == position(3))
+        assert (len(again.take()), feed.failure, feed.report().failure) == (2, None, None)
 
 
 def test_events_of_one_position_are_taken_together() -> None:

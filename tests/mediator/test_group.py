@@ -1,7 +1,7 @@
 """Views that are kept together: one sequence of states, failures that stay where they are, what is asked and stored."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from unittest.mock import Mock
 
@@ -11,13 +11,23 @@ from py4j.protocol import Py4JNetworkError
 from waiting import until
 
 from viewkeeper.algebra.memory import MemoryZSet
-from viewkeeper.errors import EngineFailure, PositionLost, ProtocolError, SourceUnavailable, SourceUnfit, StorageFailure
+from viewkeeper.errors import (
+    EngineFailure,
+    PositionLost,
+    ProtocolError,
+    SourceUnavailable,
+    SourceUnfit,
+    StorageFailure,
+    WriterPresent,
+)
 from viewkeeper.mediator import group as group_module
+from viewkeeper.mediator import retries
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.mediator.group import GroupPlan
 from viewkeeper.mediator.maintained import MaintainedView
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Change, Transaction, position
+from viewkeeper.sources.base import Batch
 
 ORDERS = "SELECT o.id AS id, o.cust AS cust, o.amount AS amount FROM shop.orders o"
 PEOPLE = "SELECT p.id AS id, p.region AS region FROM crm.people p"
@@ -265,6 +275,94 @@ def test_a_group_that_failed_does_not_hold_up_the_others() -> None:
     assert store.vectors["good"]["shop"] == position(300)
     assert shop.shop.acknowledged <= position(0), "the group that failed still needs everything"
     assert [group.failure for group in mediator.report().groups] == ["no space for this one", None]
+
+
+def test_a_group_that_failed_begins_again_at_its_last_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if its source, which another group is ahead at, no longer has its events in the log."""
+    monkeypatch.setattr(retries, "FIRST_PAUSE", 0.01)
+    shop = Shop()
+    plans = [shop.group("bad", {"a": (THREE_WAY, "batched-sweep")}), shop.group("good", {"b": (WITHIN, "sweep")})]
+    store, recorder = shop.start(*plans), Recorder()
+    real, failed, attempts = store.commit, [0], set[int]()
+
+    def commit(group: str, changes: Sequence[GroupChange], figures: Callable[[], object]) -> None:
+        if group == "bad" and failed[0] < 3:
+            failed[0] += 1
+            raise StorageFailure("no space for this one")
+        real(group, changes, figures)
+
+    store.commit = commit  # type: ignore[method-assign]
+    shop.shop.batch = shop.crm.batch = shop.geo.batch = 3
+    writers: list[threading.Thread] = []
+
+    def look() -> None:
+        report = mediator.report()
+        attempts.update(group.attempts for group in report.groups)
+        if not writers:
+            writers.extend(shop.write_all(30))
+        ends = {name: source.end() for name, source in shop.sources.items()}
+        if not any(one.is_alive() for one in writers) and all(one.caught_up(ends) for one in mediator.groups):
+            mediator.stop()
+
+    with Mediator(shop.sources, plans, MemoryZSet, store, recorder) as mediator:
+        for feed in mediator.feeds.values():
+            feed._most_waiting = 5
+        mediator.run(watch=look)
+        report = mediator.report()
+    assert failed == [3]
+    assert attempts >= {0, 1}
+    assert max(attempts) <= 3
+    assert [group.failure for group in report.groups] == [None, None]
+    assert store.failures == {"bad": None, "good": None}
+    for plan in plans:
+        shop.assert_all_right(plan, store)
+        places = [place(one) for one in store.transactions[plan.name]]
+        assert len(places) == len(set(places)), "nothing twice"
+    # Those that were delivered again are counted once.
+    assert report.groups[0].transactions == len(store.transactions["bad"])
+
+
+def test_a_source_that_refuses_is_tried_again_with_its_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retries, "FIRST_PAUSE", 0.01)
+    shop = Shop()
+    plans = [shop.group("g", {"a": (THREE_WAY, "batched-sweep")}), shop.group("h", {"b": (ORDERS, "sweep")})]
+    store = shop.start(*plans)
+    stream, refused = shop.crm.transactions, []
+
+    def transactions(after: str | None, stop: threading.Event) -> Iterator[Batch]:
+        if len(refused) < 2:
+            refused.append(after)
+            raise SourceUnfit("crm: password authentication failed")
+        return stream(after, stop)
+
+    shop.crm.transactions = transactions  # type: ignore[method-assign]
+    shop.shop.commit(order(1))
+    seen = set()
+
+    def look() -> None:
+        report = mediator.report()
+        seen.update(group.failure for group in report.groups)
+        if len(refused) == 2 and not any(group.failure for group in report.groups):
+            ends = {name: source.end() for name, source in shop.sources.items()}
+            if all(one.caught_up(ends) for one in mediator.groups):
+                mediator.stop()
+
+    with Mediator(shop.sources, plans, MemoryZSet, store) as mediator:
+        mediator.run(watch=look)
+    assert seen == {None, "crm: password authentication failed"}
+    for plan in plans:
+        shop.assert_all_right(plan, store)
+
+
+def test_a_warehouse_that_another_process_took_over_is_not_tried_again() -> None:
+    shop = Shop()
+    plan = shop.group("g", {"o": (ORDERS, "batched-sweep")})
+    store = shop.start(plan)
+    store.commit = Mock(side_effect=WriterPresent("another process writes"))  # type: ignore[method-assign]
+    shop.shop.commit(order(1))
+    with Mediator(shop.sources, [plan], MemoryZSet, store) as mediator, pytest.raises(WriterPresent):
+        mediator.run()
+    assert store.commit.call_count == 1
 
 
 # --- views that fail ---

@@ -36,8 +36,8 @@ EPILOG = """\b
 Exit codes:
   0    all is well
   1    it ran and found something wrong: a view is wrong or halted, a group
-       has failed, a part of a global transaction is missing, a level is not
-       reached, a source has findings
+       has failed, a file or a part of a global transaction is missing, a
+       source is out of reach or has findings, a level is not reached
   2    bad input, or a source or the warehouse cannot be opened; the error
        says what to do
   70   a mistake in viewkeeper itself

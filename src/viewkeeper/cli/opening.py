@@ -96,8 +96,8 @@ def open_to_maintain(path: str, *, quiet: bool, create: bool = False) -> "Wareho
     return _open(path, quiet, brief=False, create=create)
 
 
-def refuse_nothing_to_maintain(warehouse: "Warehouse") -> None:
-    """UsageError if there is no view that changes could reach."""
+def nothing_but_halted(warehouse: "Warehouse") -> bool:
+    """Whether every view is halted; UsageError if there is none that changes could reach."""
     from viewkeeper.errors import UsageError
 
     views = [view for view in warehouse.status().views if view.algorithm is not None]
@@ -106,8 +106,7 @@ def refuse_nothing_to_maintain(warehouse: "Warehouse") -> None:
             "there are no views over sources",
             "viewkeeper add-source, then viewkeeper create-view; or viewkeeper apply, in the folder of a project",
         )
-    if all(view.halted for view in views):
-        raise UsageError("every view is halted", "viewkeeper status says why; viewkeeper reload VIEW makes one anew")
+    return all(view.halted for view in views)
 
 
 def _open(path: str, quiet: bool, *, brief: bool = True, **how: Any) -> "Warehouse":

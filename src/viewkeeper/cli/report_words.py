@@ -5,7 +5,11 @@ from typing import TYPE_CHECKING
 from viewkeeper.cli.tables import counted, moment
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from viewkeeper.errors import SourceUnavailable
     from viewkeeper.mediator.report import GroupReport, Report
+    from viewkeeper.warehouse.problems import Problem
     from viewkeeper.warehouse.status import GroupFailure
 
 
@@ -56,7 +60,14 @@ def _them(number: int) -> str:
 def stopped(group: "GroupReport", report: "Report") -> str:
     """That a group has failed, and why; the failure of a source, which is told of the source, is not repeated."""
     cause = next((source.name for source in report.sources if source.failure == group.failure), None)
-    return f"stopped: {group.failure}" if cause is None else f"stopped with source {cause}"
+    return (f"stopped: {group.failure}" if cause is None else f"stopped with source {cause}") + tried_again(group)
+
+
+def tried_again(group: "GroupReport") -> str:
+    """When a group that has failed begins again, if that is known."""
+    if not group.attempts:
+        return ""
+    return f"; tried again in {group.retry_in:.0f} s" if group.retry_in >= 0.5 else "; being tried again"
 
 
 def failed_groups(report: "Report | None") -> list[str]:
@@ -71,13 +82,43 @@ def failed_groups(report: "Report | None") -> list[str]:
     ]
 
 
-def failed(failure: "GroupFailure") -> str:
-    """That the maintenance of a group stopped with an error, and what to do."""
+def failed(failure: "GroupFailure", running: "Report | None" = None) -> str:
+    """That the maintenance of a group stopped with an error, and what to do; `running` is what a process said that
+    tries it again."""
     views = ", ".join(failure.views) or "no view"
+    again = next((group for group in running.groups if group.name == failure.group), None) if running else None
+    on = "the next catch-up or run tries again"
+    if again is not None and again.attempts:
+        times = "once" if again.attempts == 1 else f"{again.attempts} times in a row"
+        on = f"'run' is at work; it failed {times}{tried_again(again)}"
     return (
         f"group {failure.group} ({views}) failed {moment(failure.time)}: {failure.reason}\n"
-        "  its views are at their last state; the next catch-up or run tries again"
+        f"  its views are at their last state; {on}"
     )
+
+
+def problem_lines(problems: "Iterable[Problem]") -> list[str]:
+    """Problems of which nothing else says anything: missing files, and sources that do not answer."""
+    lines = []
+    for problem in problems:
+        if problem.kind in ("missing", "unreachable"):
+            lines += [f"{problem.kind}: {one_line(problem.detail)}", f"  the way out: {one_line(problem.hint)}"]
+    return lines
+
+
+def unreachable(report: "Report", lost: "SourceUnavailable | None" = None) -> "list[Problem]":
+    """The sources that a mediator could not reach at its end; `lost` is what it was told of one of them."""
+    from viewkeeper.warehouse.problems import UNREACHABLE, Problem
+
+    hint = "its views are as they were; they go on when it is back"
+    found = [
+        Problem(UNREACHABLE, source.name, source.failure or source.trouble or "", hint)
+        for source in report.sources
+        if source.failure is not None or source.trouble is not None
+    ]
+    if lost is not None and not found:
+        found.append(Problem(UNREACHABLE, "", lost.detail, lost.hint))
+    return found
 
 
 def way_out(view: str) -> str:

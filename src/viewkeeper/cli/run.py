@@ -1,10 +1,9 @@
 """`viewkeeper run`: views are maintained until it is stopped.
 
-Exit code 0: stopped, by Ctrl-C, SIGTERM or its time; 1: the same, and a view is halted, waits for a missing part of a
-global transaction, or a group has failed.
+Exit code 0: stopped, by Ctrl-C, SIGTERM or its time; 1: the same, and something is wrong; with --exit-on-failure also
+as soon as a group has failed or a view is halted.
 """
 
-import json
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,8 +14,8 @@ import click
 from viewkeeper.cli.opening import (
     history_option,
     json_option,
+    nothing_but_halted,
     open_to_maintain,
-    refuse_nothing_to_maintain,
     warehouse_option,
 )
 from viewkeeper.clock import monotonic
@@ -25,16 +24,17 @@ from viewkeeper.errors import ViewkeeperError
 if TYPE_CHECKING:
     from viewkeeper.mediator.report import Report
 
-EXIT_HALTED = 1
-
 
 @click.command(short_help="Maintain the views until it is stopped.")
 @warehouse_option
 @click.option("--seconds", metavar="N", type=click.FloatRange(min=0), help="End after so long.  [default: never]")
+@click.option("--exit-on-failure", is_flag=True, help="End with exit code 1 when a group fails or a view is halted.")
 @history_option
 @json_option
 @click.pass_context
-def run(context: click.Context, path: str, seconds: float | None, history: str | None, as_json: bool) -> None:
+def run(
+    context: click.Context, path: str, seconds: float | None, exit_on_failure: bool, history: str | None, as_json: bool
+) -> None:
     """Maintain every view as its sources commit, until Ctrl-C, SIGTERM or --seconds end it.
 
     In a terminal there is a line for each view and for each source; elsewhere one when something happens, and figures
@@ -42,23 +42,27 @@ def run(context: click.Context, path: str, seconds: float | None, history: str |
     each group of views that it concerns makes a state of it. "lag" counts by source the
     transactions that have come and are not in the view yet; the views of a group share what is counted for it.
     'viewkeeper status' shows from another terminal what is going on. A source that cannot be reached is tried again for
-    as long as it takes, and holds up only the groups over it.
+    as long as it takes, and holds up only the groups over it. A group that fails, be it for a full disk or a password
+    that a source refuses, begins again at its last commit, after pauses that grow from 1 to 60 seconds. With
+    --exit-on-failure that is left to whoever starts it again.
 
     Stopped in whatever way, even by a crash, the views are at a committed state, and the next run goes on from there.
-    Exit code 1 means that a view is halted, that a group has failed, or that a part of a global transaction has not
-    come for longer than a second; each is named.
+    Exit code 1 means that a view is halted, a group has failed, a file is missing, a source is out of reach, or a part
+    of a global transaction has not come for longer than a second; each is named.
 
     \b
     Examples:
       viewkeeper run -w lake
+      viewkeeper run -w lake --exit-on-failure
       viewkeeper run -w lake --seconds 60 --history run.json
     """
-    from viewkeeper.cli.report_words import failed_groups, summary, way_out
-    from viewkeeper.cli.wait_words import wait_lines
-    from viewkeeper.cli.watching import LASTING, report_as_json, watching
+    from viewkeeper.cli.report_words import failed_groups, summary
+    from viewkeeper.cli.run_endings import end, end_with_halted
+    from viewkeeper.cli.watching import report_as_json, watching
 
     with open_to_maintain(path, quiet=True) as warehouse:
-        refuse_nothing_to_maintain(warehouse)
+        if nothing_but_halted(warehouse):
+            end_with_halted(context, warehouse.status(), as_json=as_json)
         begin = monotonic()
         last: Report | None = None
         hint = ""
@@ -71,32 +75,20 @@ def run(context: click.Context, path: str, seconds: float | None, history: str |
                 show(report)
 
             try:
-                report = warehouse.run(seconds, history=history, watch=watch)
+                report = warehouse.run(seconds, history=history, watch=watch, exit_on_failure=exit_on_failure)
             except ViewkeeperError as error:
-                # All groups have failed: they say why.
+                # A group has failed, and says why.
                 if last is None or not failed_groups(last):
                     raise
                 report, hint = last, error.hint
         took = monotonic() - begin
         status = warehouse.status()
-    halted = status.halted
-    failed = failed_groups(report)
+    said: dict[str, Any] = {}
     if as_json:
-        told = {"seconds": round(took, 1), **report_as_json(report, {}), "halted": halted}
-        click.echo(json.dumps(told))
+        said = {"seconds": round(took, 1), **report_as_json(report, {})}
     else:
         click.echo(f"stopped after {took:.0f} s: {summary(report)}")
-        for line in failed:
-            click.echo(line)
-        if hint:
-            click.echo(f"  hint: {hint}")
-        for view, reason in halted.items():
-            click.echo(f"halted: {view}: {reason}\n{way_out(view)}")
-        for line in wait_lines(status):
-            click.echo(line)
-    # A younger one is on its way: it was stopped between two parts.
-    waits = [one for one in status.waits if one.wait.seconds() >= LASTING]
-    context.exit(EXIT_HALTED if halted or failed or waits else 0)
+    end(context, status, report, said, hint)
 
 
 @contextmanager

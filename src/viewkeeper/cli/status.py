@@ -1,4 +1,7 @@
-"""`viewkeeper status`: the warehouse at its last commit, and each view."""
+"""`viewkeeper status`: the warehouse at its last commit, and each view.
+
+Exit code 0; with --check 1 if something is wrong.
+"""
 
 import json
 from dataclasses import asdict
@@ -16,10 +19,23 @@ if TYPE_CHECKING:
     from viewkeeper.warehouse.status import Status, ViewStatus
 
 
+EXIT_WRONG = 1
+
+
 @click.command(short_help="What a warehouse holds, view by view.")
 @warehouse_option
+@click.option("--check", is_flag=True, help="Contact the sources, and exit with 1 if something is wrong.")
+@click.option(
+    "--patience",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    help="With --check: how long all sources together have to answer.",
+)
 @json_option
-def status(path: str, as_json: bool) -> None:
+@click.pass_context
+def status(context: click.Context, path: str, check: bool, patience: float, as_json: bool) -> None:
     """Show what a warehouse holds: per view its last state, where the sources are in it, its size, and how it is kept.
 
     "rows" and "size" are of what is stored: of a self-maintained view, in the hidden tables that it is computed from.
@@ -29,20 +45,26 @@ def status(path: str, as_json: bool) -> None:
     source is contacted: while 'viewkeeper run' is at work, what it said last is shown, with its age. A missing part of
     a global transaction that views wait for is named, and so is one that was given up.
 
+    With --check the exit code is 1 if a view is halted, a group has failed, a file is missing, a part of a global
+    transaction has not come for longer than a second, or a source does not answer; "problems" in --json has each, with
+    the way out.
+
     \b
-    Example:
+    Examples:
       viewkeeper status -w lake
+      viewkeeper status -w lake --check --json
     """
     with open_to_read(path, quiet=as_json) as warehouse:
-        found = warehouse.status()
+        found = warehouse.status(patience=patience if check else None)
     if as_json:
         click.echo(json.dumps(asdict(found)))
     else:
         _show(found)
+    context.exit(EXIT_WRONG if check and found.problems else 0)
 
 
 def _show(found: "Status") -> None:
-    from viewkeeper.cli.report_words import failed
+    from viewkeeper.cli.report_words import failed, problem_lines
     from viewkeeper.cli.tables import counted, moment, show_table, size
     from viewkeeper.cli.wait_words import wait_lines
 
@@ -60,8 +82,9 @@ def _show(found: "Status") -> None:
     if found.hidden:
         click.echo(f"\n{counted(len(found.hidden), 'hidden table')}, {size(sum(view.bytes for view in found.hidden))}")
     _show_kept(found.views)
+    at_work = found.running.report if found.running is not None and found.running.alive else None
     for failure in found.failures:
-        click.echo(f"\n{failed(failure)}")
+        click.echo(f"\n{failed(failure, at_work)}")
     if found.sources:
         click.echo()
         rows = [
@@ -69,7 +92,7 @@ def _show(found: "Status") -> None:
             for one in found.sources
         ]
         show_table(("source", "kind", "installed", "relations", "url"), rows)
-    for line in wait_lines(found):
+    for line in (*wait_lines(found), *problem_lines(found.problems)):
         click.echo(f"\n{line}" if not line.startswith(" ") else line)
     if found.running is not None:
         _show_report(found.running.report)

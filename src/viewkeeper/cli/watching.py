@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from viewkeeper.cli.report_words import one_line, stopped, summary, way_out
+from viewkeeper.cli.report_words import one_line, stopped, summary, tried_again, way_out
 from viewkeeper.cli.tables import size, vector
 from viewkeeper.cli.view_lines import VIEW_HEADINGS, VIEW_RIGHT, view_rows
 from viewkeeper.cli.wait_words import waits_for
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 Show = Callable[["Report"], None]
 
 DRAWN_EVERY, JSON_EVERY, LINE_EVERY = 0.25, 1.0, 10.0
-LASTING = 1.0
-"""Seconds after which a part of a global transaction counts as missing."""
 RATE_OVER = 5.0
 """Seconds over which the rate of transactions is taken."""
 
@@ -143,7 +141,7 @@ def _picture(report: "Report", rates: Mapping[str, float]) -> Any:
 
 def lasting_waits(group: "GroupReport") -> list["Wait"]:
     """What a group waits for: not what is only on its way."""
-    return [wait for wait in group.waits if wait.seconds() >= LASTING]
+    return [wait for wait in group.waits if wait.overdue]
 
 
 def source_cells(source: "SourceReport") -> tuple[str, ...]:
@@ -179,7 +177,7 @@ def group_cells(group: "GroupReport", rate: float | None) -> tuple[str, ...]:
         str(group.states),
         str(group.commits),
         f"{group.queries / group.transactions:.2f}" if group.transactions else "-",
-        group.failure or "-",
+        f"{group.failure}{tried_again(group)}" if group.failure else "-",
     )
 
 
@@ -194,6 +192,7 @@ class _Lines:
         self._quietly = quietly
         self._positions = positions
         self._said: dict[str, str | None] = {}
+        self._attempts: dict[str, int] = {}
         self._waited: dict[tuple[str, str], None] = {}
         self._figures = _every(LINE_EVERY, self._say_figures, at_once=not quietly)
 
@@ -203,7 +202,10 @@ class _Lines:
             self._say_once(f"source {source.name}", _matter(source, report, fatal), "reached again")
         for group in report.groups:
             failed = group.failure is not None and group.failure != fatal
-            self._say_once(f"group {group.name}", stopped(group, report) if failed else None, "goes on")
+            again = group.attempts > self._attempts.get(group.name, 1)
+            self._attempts[group.name] = max(group.attempts, 1)
+            matter = stopped(group, report) if failed else None
+            self._say_once(f"group {group.name}", matter, "goes on", again=again)
         self._say_waits(report)
         for view, reason in report.halted.items():
             self._say_once(f"view {view}", f"halted: {reason}; {way_out(view).strip()}", "goes on")
@@ -220,14 +222,13 @@ class _Lines:
             self._say_once(f"group {group}, {id}", None, "no longer waited for")
 
     def _fatal(self, report: "Report") -> str | None:
-        """The failure that ends the verb with an error, which says it: none of `run` while another group goes on."""
-        failures = [group.failure for group in report.groups if group.failure is not None]
-        return failures[0] if failures and (self._quietly or len(failures) == len(report.groups)) else None
+        """The failure that ends the verb with an error, which says it; `run` goes on."""
+        return next((group.failure for group in report.groups if group.failure and self._quietly), None)
 
-    def _say_once(self, what: str, matter: str | None, over: str) -> None:
+    def _say_once(self, what: str, matter: str | None, over: str, *, again: bool = False) -> None:
         before = self._said.get(what)
         # The reasons of one trouble may differ from try to try: only that there is one is news.
-        if (before is None) != (matter is None):
+        if (before is None) != (matter is None) or (again and matter is not None):
             _line(f"{what}: {matter or over}")
         self._said[what] = matter
 

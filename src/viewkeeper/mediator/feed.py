@@ -7,7 +7,9 @@ The log does not grow without bound: while the slowest subscription is far behin
 happened meanwhile stays where it is durable, at the source. A reading that is under way is the exception: its answer
 belongs behind everything that it shows, so that much must come.
 
-A source that cannot be reached is tried again, with growing pauses, for as long as it takes.
+A source that cannot be reached is tried again, with growing pauses, for as long as it takes. A group that begins again
+at its last commit may need events that the log no longer has, or a stream that has failed: then the source is read
+again from there, and the others pass over what they have taken.
 """
 
 import threading
@@ -53,26 +55,32 @@ class Feed(Stream):
         super().__init__(source.name, after)
         self.source = source
         self.trouble: Trouble | None = None
+        self._failed_before: ViewkeeperError | None = None
+        """the failure after which it is read again, until that goes well"""
         self.retained: int | None = None
         self._after = after
         self._most_waiting = most_waiting
         self._readings = 0
         self._stop = threading.Event()
-        self._reader = threading.Thread(target=self._read, name=f"stream of {source.name}", daemon=True)
+        self._turn = threading.Event()
+        """ends one run through the source's stream"""
+        self._reader: threading.Thread | None = None
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix=f"reading of {source.name}")
 
     def start(self) -> None:
         # Before the thread does: a reading must not take the end of an earlier stream for the end of this one.
         self.source.stream_starts(self._after)
+        self._reader = threading.Thread(target=self._read, name=f"stream of {self.source.name}", daemon=True)
         self._reader.start()
 
     def close(self) -> None:
         """Stop; what is under way ends first."""
         self._stop.set()
         with self._news:
+            self._turn.set()
             self._news.notify_all()
         self._readers.shutdown(wait=True, cancel_futures=True)
-        if self._reader.is_alive():
+        if self._reader is not None:
             self._reader.join()
 
     # --- the stream ---
@@ -81,20 +89,48 @@ class Feed(Stream):
         self, after: Position, wake: Callable[[], None], relations: Collection[str] | None = None
     ) -> Subscription:
         self.source.will_start_behind(after)
-        return super().subscribe(after, wake, relations)
+        with self._news:
+            if self._reader is not None and (after < self._forgotten or self.failure is not None):
+                self._read_again(after)
+            return super().subscribe(after, wake, relations)
+
+    def _read_again(self, after: Position) -> None:
+        """Read the source from a position on, or from that of the slowest subscription if it is before."""
+        assert self._reader is not None
+        for one in self._subscriptions:
+            # No transaction may span the place of another group when it comes again.
+            self.source.will_start_behind(one.position)
+        self._begin_again(min([after, *(one.position for one in self._subscriptions)]))
+        self._after = self.upto
+        if self.failure is None:
+            self._turn.set()
+            self._news.notify_all()
+            return
+        # Its thread has ended, or is about to.
+        self._reader.join()
+        self._failed_before, self.failure = self.failure, None
+        self.start()
+
+    def _next_turn(self) -> Position | None:
+        with self._news:
+            self._turn = threading.Event()
+            if self._stop.is_set():
+                self._turn.set()
+            return self._after
 
     def _read(self) -> None:
         pause, attempts, since = FIRST_PAUSE, 0, monotonic()
         while not self._stop.is_set():
+            after = self._next_turn()
             try:
-                for batch in self.source.transactions(self._after, self._stop):
+                for batch in self.source.transactions(after, self._turn):
                     if not self.begun:
                         self._refuse_positions_ahead()
                     # It is there, even if what it tells has to wait.
                     pause, attempts, self.trouble = FIRST_PAUSE, 0, None
                     self.append(batch)
-                if self._stop.is_set():
-                    break
+                if self._turn.is_set():
+                    continue
                 raise SourceUnavailable(f"the stream of {self.source.name} ended")
             except SourceUnavailable as error:
                 self.source.stream_broke(error)
@@ -144,21 +180,25 @@ class Feed(Stream):
                 )
 
     def _fail(self, error: ViewkeeperError) -> None:
-        self.failure = error
-        self.source.stream_broke(error)
+        # Whoever sees the failure may wait for this thread with the lock in hand: nothing that follows needs it.
         with self._news:
+            self.failure = error
+            self.source.stream_broke(error)
             self._news.notify_all()
         self._wake()
 
     def append(self, batch: Batch) -> None:
         """The next events have come; more of them wait while the slowest subscription is far behind."""
-        super().append(batch)
-        self._after = self.upto
         with self._news:
+            if self._turn.is_set():
+                # It comes again, if it is still wanted.
+                return
+            super().append(batch)
+            self._after, self._failed_before = self.upto, None
             self._news.wait_for(self._may_read_on)
 
     def _may_read_on(self) -> bool:
-        return self._stop.is_set() or self._readings > 0 or self._behind() < self._most_waiting
+        return self._turn.is_set() or self._readings > 0 or self._behind() < self._most_waiting
 
     def measure(self) -> None:
         """Ask how much the source keeps for us."""
@@ -179,7 +219,7 @@ class Feed(Stream):
                 raise SourceUnavailable(f"the stream of {self.source.name} has stopped before {position}")
 
     def report(self) -> SourceReport:
-        trouble = self.trouble
+        trouble, failure = self.trouble, self.failure or self._failed_before
         return SourceReport(
             self.source.name,
             self.upto,
@@ -189,7 +229,7 @@ class Feed(Stream):
             trouble.attempts if trouble else 0,
             max(trouble.next_try - monotonic(), 0.0) if trouble else 0.0,
             self.retained,
-            self.failure.detail if self.failure else None,
+            failure.detail if failure else None,
             self.transactions,
         )
 

@@ -75,6 +75,10 @@ class Recorder(Protocol):
 
     def installed(self, group: str, changes: Sequence[GroupChange]) -> None: ...
 
+    def began_again(self, group: str, vector: Vector) -> None:
+        """What was delivered behind this vector is delivered again."""
+        ...
+
 
 @dataclass(frozen=True)
 class GroupPlan:
@@ -259,6 +263,18 @@ class Group:
         taken = begun and all(source in ends and place >= ends[source] for source, place in progress.taken.items())
         committed = all(source in ends and place > ends[source] for source, place in progress.open.items())
         return not self.views or (taken and (progress.idle or (committed and not settled)))
+
+    @property
+    def goes_well(self) -> bool:
+        """Whether it has made a commit, or has taken everything that its sources have told. From any thread."""
+        progress, channels = self._progress, tuple(self.channels.items())
+        return self.failure is None and (
+            self.commits > 0
+            or (
+                progress.idle
+                and all(one.feed.begun and progress.taken.get(source, "") >= one.feed.upto for source, one in channels)
+            )
+        )
 
     def needs_behind(self, source: str) -> Position | None:
         """The group needs what comes behind this position of a source, and nothing before; None if it needs nothing.

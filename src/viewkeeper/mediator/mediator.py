@@ -8,15 +8,18 @@ with Mediator(sources, groups, make_zset, store) as mediator:
 import gc
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from viewkeeper.algorithms.update_queue import MakeZSet
 from viewkeeper.clock import monotonic
-from viewkeeper.errors import SourceError, SourceUnavailable
+from viewkeeper.errors import SourceError, SourceUnavailable, ViewkeeperError, WriterPresent, as_viewkeeper_error
 from viewkeeper.mediator.feed import Feed
 from viewkeeper.mediator.group import OWN, Group, GroupPlan, Recorder, Store
 from viewkeeper.mediator.report import Report
+from viewkeeper.mediator.retries import Retries
 from viewkeeper.mediator.waits import WaitStore
 from viewkeeper.messages import Position, Vector
 from viewkeeper.sources.base import PATIENCE, Source
@@ -43,8 +46,12 @@ class Mediator:
         *,
         others_need: bool = False,
         wait_store: WaitStore | None = None,
+        plan_again: Callable[[str], GroupPlan | None] | None = None,
     ) -> None:
-        """`others_need`: there are groups beside these that need the sources, so that nothing may be forgotten yet."""
+        """`others_need`: there are groups beside these that need the sources, so that nothing may be forgotten yet.
+
+        `plan_again` gives the plan of a group at its last commit, None if no view of it is left to maintain.
+        """
         self.feeds = {
             name: Feed(source, min((plan.vector[name] for plan in plans if name in plan.sources), default=None))
             for name, source in sources.items()
@@ -55,6 +62,8 @@ class Mediator:
         self._recorder = recorder
         self._others_need = others_need
         self._wait_store = wait_store
+        self._plan_again = plan_again or self._plan_at_last_commit
+        self._retries = Retries()
         self._ending = False
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -68,11 +77,7 @@ class Mediator:
         self._collecting = gc.get_threshold()
         gc.set_threshold(*COLLECT_RARELY)
         # Groups take their places in the streams before these begin to flow.
-        self.groups = [
-            Group(plan, self.feeds, self._make_zset, self._store, self._recorder, self._wait_store)
-            for plan in self._plans
-            if plan.views
-        ]
+        self.groups = [self._group(plan) for plan in self._plans if plan.views]
         for feed in self.feeds.values():
             feed.start()
         return self
@@ -98,14 +103,17 @@ class Mediator:
         """End `catch_up` or `run`. From any thread, or a signal handler: so it takes no lock."""
         self._ending = True
 
+    def _group(self, plan: GroupPlan) -> Group:
+        return Group(plan, self.feeds, self._make_zset, self._store, self._recorder, self._wait_store)
+
     def _start_groups(self) -> None:
         if not self._threads:
-            self._threads = [
-                threading.Thread(target=group.run, args=(self._stop,), name=f"group {group.name}", daemon=True)
-                for group in self.groups
-            ]
-            for thread in self._threads:
-                thread.start()
+            self._threads = [self._started(group) for group in self.groups]
+
+    def _started(self, group: Group) -> threading.Thread:
+        thread = threading.Thread(target=group.run, args=(self._stop,), name=f"group {group.name}", daemon=True)
+        thread.start()
+        return thread
 
     def catch_up(
         self, patience: float = PATIENCE, watch: Callable[[], None] = lambda: None, *, settled: bool = False
@@ -152,19 +160,68 @@ class Mediator:
             raise missing
         return ends
 
-    def run(self, seconds: float | None = None, watch: Callable[[], None] = lambda: None) -> None:
-        """Maintain until stopped, or for so long. A group that fails stops alone; if all have, that is an error."""
+    def run(
+        self,
+        seconds: float | None = None,
+        watch: Callable[[], None] = lambda: None,
+        *,
+        until: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Maintain until stopped, for so long, or until something holds.
+
+        A group that fails stops alone, and begins again at its last commit, with growing pauses. It is an error only if
+        another process maintains the views.
+        """
         self._start_groups()
         begin = monotonic()
-        while not self._ending and (seconds is None or monotonic() - begin < seconds):
+        while not self._ending and not until() and (seconds is None or monotonic() - begin < seconds):
+            self._try_again()
             watch()
             self._acknowledge_now_and_then()
-            failures = [group.failure for group in self.groups if group.failure is not None]
-            if failures and len(failures) == len(self.groups):
-                watch()
-                raise failures[0]
             left = GLANCE * 5 if seconds is None else min(GLANCE * 5, max(seconds - (monotonic() - begin), 0))
             self._stop.wait(left)
+        watch()
+
+    # --- groups that fail ---
+
+    def _try_again(self) -> None:
+        for number, (group, thread) in enumerate(zip(self.groups, self._threads, strict=True)):
+            if isinstance(group.failure, WriterPresent):
+                raise group.failure
+            if group.failure is None:
+                if group.name in self._retries and group.goes_well:
+                    self._retries.forget(group.name)
+                    with suppress(ViewkeeperError, OSError):
+                        self._store.failed(group.name, None)
+            elif not thread.is_alive() and self._retries.is_due(group.name, group.failure):
+                self._begin_again(number, group)
+
+    def _begin_again(self, number: int, group: Group) -> None:
+        """A group goes on from its last commit."""
+        try:
+            plan = self._plan_again(group.name)
+            if plan is None:
+                group.views.clear()
+                group.failure = None
+                return
+            if self._recorder is not None:
+                self._recorder.began_again(group.name, plan.vector)
+            begun = self._group(plan)
+        except Exception as error:
+            group.failure = as_viewkeeper_error(error, f"group {group.name}")
+            return
+        self._retries.note_work(group.report())
+        begun.halted.update(group.halted)
+        self.groups[number], self._threads[number] = begun, self._started(begun)
+
+    def _plan_at_last_commit(self, name: str) -> GroupPlan:
+        plan, group = next((plan, one) for plan in self._plans for one in self.groups if plan.name == one.name == name)
+        return replace(
+            plan,
+            views=tuple(how for how in plan.views if how.view.name not in group.halted),
+            derived=tuple(view for view in plan.derived if view.name not in group.halted),
+            vector=dict(group.vector),
+        )
 
     def _out_of_reach(self, patience: float) -> dict[str, SourceError]:
         """The sources that cannot be reached for longer than that."""
@@ -182,7 +239,7 @@ class Mediator:
         """What is going on; from any thread."""
         return Report(
             tuple(feed.report() for feed in self.feeds.values()),
-            tuple(group.report() for group in self.groups),
+            tuple(self._retries.told(group.report()) for group in tuple(self.groups)),
             {
                 view: reason
                 for group in self.groups

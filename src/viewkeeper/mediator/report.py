@@ -1,7 +1,7 @@
 """What a mediator is doing, as plain data: for a live table, a status file, a benchmark."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from viewkeeper.mediator.waits import GivenUp, Wait
 from viewkeeper.messages import Position, Vector
@@ -57,6 +57,18 @@ class GroupReport:
     """global transactions that it waits for missing parts of"""
     given_up: tuple[GivenUp, ...] = ()
     """those that it has given up waiting for, and whose parts are not all there yet"""
+    attempts: int = 0
+    """how often it has failed without going well in between"""
+    retry_in: float = 0.0
+    """seconds until it is tried again, if it has failed"""
+
+    def after(self, before: "GroupReport") -> "GroupReport":
+        """This report of a group that began again at its last commit, with what it had done until then."""
+        sums = ("states", "commits", "merged", "queries", "messages", "rows_sent", "rows_received")
+        counts = {name: getattr(before, name) + getattr(self, name) for name in sums}
+        # What was in progress is delivered again.
+        transactions = before.transactions - before.in_progress + self.transactions
+        return replace(self, **counts, transactions=transactions, went_over={**before.went_over, **self.went_over})
 
 
 @dataclass(frozen=True)

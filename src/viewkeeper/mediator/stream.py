@@ -47,6 +47,8 @@ class Stream(ABC):
         self._log: list[Event] = []
         self._dropped = 0
         self._forgotten: Position = after or ""
+        self._counted: Position = after or ""
+        """up to here transactions are counted"""
         self._subscriptions: list[Subscription] = []
 
     @abstractmethod
@@ -83,9 +85,12 @@ class Stream(ABC):
                 raise ProtocolError(f"{self.name} delivers {late} after everything up to {self.upto}")
             self._log.extend(batch.events)
             self.transactions += sum(
-                any(one.concerned_by(event) for one in self._subscriptions) for event in batch.events
+                any(one.concerned_by(event) for one in self._subscriptions)
+                for event in batch.events
+                if event.position > self._counted
             )
             self.upto = max(self.upto, batch.upto)
+            self._counted = max(self._counted, self.upto)
             self._trim()
             self.begun = True
             self._news.notify_all()
@@ -106,6 +111,15 @@ class Stream(ABC):
             self._forgotten = self._log[taken - 1].position if taken else self._forgotten
             del self._log[:taken]
             self._dropped += taken
+
+    def _begin_again(self, after: Position) -> None:
+        """The events behind a position, which is no later than any subscription's, are about to be appended again. A
+        subscription passes over those that it has taken."""
+        self._log.clear()
+        self.upto = self._forgotten = after
+        self.begun = False
+        for subscription in self._subscriptions:
+            subscription.place = self._dropped
 
     def _wake(self) -> None:
         for subscription in tuple(self._subscriptions):
@@ -150,6 +164,10 @@ class Subscription:
         feed = self.feed
         with feed._news:
             begin = self.place - feed._dropped
+            # The stream may begin before this subscription does: it begins where the first of them does.
+            while begin < len(feed._log) and not self._is_new(feed._log[begin]):
+                begin += 1
+            self.place = feed._dropped + begin
             end = len(feed._log) if most is None else min(begin + most, len(feed._log))
             while begin < end < len(feed._log) and feed._log[end].position == feed._log[end - 1].position:
                 end += 1
@@ -158,14 +176,16 @@ class Subscription:
                 keep = next((i for i, event in enumerate(events) if event.position > until), len(events))
                 del events[keep:]
             self.place += len(events)
-            # The stream may begin before this subscription does: it begins where the first of them does.
-            events = [event for event in events if event.position > self.position or _standing(event, self.position)]
+            events = [event for event in events if self._is_new(event)]
             at_end = self.place == feed._end
             last = events[-1].position if events else self.position
             self.position = max(self.position, last, min(feed.upto, until or feed.upto) if at_end or until else last)
             feed._trim()
             feed._news.notify_all()
         return events
+
+    def _is_new(self, event: Event) -> bool:
+        return event.position > self.position or _standing(event, self.position)
 
     def cancel(self) -> None:
         with self.feed._news:

@@ -23,6 +23,8 @@ from viewkeeper.clock import now, unique_id
 from viewkeeper.mediator.alignment import Place
 from viewkeeper.messages import GlobalPart, Position, Transaction, Vector
 
+OVERDUE = 1.0
+"""seconds after which a part of a global transaction that has not come is missing, and no longer on its way"""
 ASKED, TIMEOUT = "asked", "timeout"
 """Why a wait was given up."""
 
@@ -42,6 +44,10 @@ class Wait:
     def seconds(self) -> float:
         """For how long it has lasted."""
         return (now() - datetime.fromisoformat(self.since)).total_seconds()
+
+    @property
+    def overdue(self) -> bool:
+        return self.seconds() >= OVERDUE
 
 
 @dataclass(frozen=True)

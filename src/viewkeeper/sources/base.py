@@ -168,6 +168,10 @@ class Source(ABC):
     def will_start_behind(self, position: Position) -> None:  # noqa: B027 (most tell every transaction apart)
         """Somebody's view is at this position: no transaction of the stream may span it, merged ones included."""
 
+    def reach(self) -> None:
+        """SourceError if it cannot be reached now; nothing is changed, here or there."""
+        self.end()
+
     def retained(self) -> int | None:
         """The bytes that the source keeps for us, where it can say."""
         return None

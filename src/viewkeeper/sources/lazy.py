@@ -66,6 +66,9 @@ class LazySource(Source):
     def end(self) -> Position:
         return self.opened().end()
 
+    def reach(self) -> None:
+        self.opened().reach()
+
     def transactions(self, after: Position | None, stop: threading.Event) -> Iterator[Batch]:
         source = self.opened()
         changed = [

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -58,6 +59,13 @@ def _unknown_kind(request: Request, scheme: str) -> BadSourceUrl:
     # What was given is shown only if it is surely no password.
     file = f"for a SQLite database write sqlite:///{request.url}; " if Path(request.url).is_file() else ""
     return BadSourceUrl(f"source {request.name}: what was given is a URL without a scheme", file + known)
+
+
+def import_kind(kind: str) -> None:
+    """Import what a kind of source needs, as `kind_of` names it. What is not installed is told when one is opened."""
+    if any(one.module == f"{kind}.source" for one in KINDS.values()):
+        with suppress(ModuleNotFoundError):
+            import_module(f"viewkeeper.sources.{kind}.source")
 
 
 def open_source(request: Request, spark: Callable[[], SparkSession], workspace: Path) -> Source:

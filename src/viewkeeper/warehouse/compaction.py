@@ -23,6 +23,7 @@ from viewkeeper.warehouse.delta_table import BASE, DELTA, DataFile, describe_fil
 from viewkeeper.warehouse.parquet_files import STAGING, file_name, read_table, write_table
 from viewkeeper.warehouse.record import Pending, Record, TableState
 from viewkeeper.warehouse.staged import StagedTable
+from viewkeeper.warehouse.thread_imports import import_for_threads
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.writer import Writer
@@ -158,6 +159,7 @@ class Housekeeper:
     def _start(self, view: Definition) -> None:
         if self._under_way is None or self._under_way.done():
             self._finish()
+            import_for_threads()
             self._under_way = self._pool.submit(compact, self._writer, view)
 
     def _finish(self) -> None:

@@ -30,13 +30,13 @@ class Halts:
     def __init__(self, store: LocalStore) -> None:
         self._store = store
 
+    def files(self) -> tuple[str, ...]:
+        """One for each: others mean that other views are halted."""
+        return tuple(file for file in sorted(self._store.names(HALTED)) if file.endswith(".json"))
+
     def all(self) -> dict[str, Halt]:
-        halts = {}
-        for file in sorted(self._store.names(HALTED)):
-            if file.endswith(".json"):
-                halt = self._read(file)
-                halts[halt.view] = halt
-        return halts
+        halts = [self._read(file) for file in self.files()]
+        return {halt.view: halt for halt in halts}
 
     def add(self, view: str, folder: str, reason: str, state: int) -> None:
         told = {"view": view, "reason": reason, "state": state, "time": now().isoformat()}

@@ -18,7 +18,7 @@ from viewkeeper.errors import UsageError
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.mediator.group import GroupPlan, Recorder
 from viewkeeper.mediator.waits import GivenUp
-from viewkeeper.messages import Transaction
+from viewkeeper.messages import Transaction, Vector
 from viewkeeper.sql.view import View
 from viewkeeper.warehouse.columns import RESERVED
 
@@ -69,6 +69,10 @@ class HistoryRecorder:
                 for delta in change.deltas.get(view.name, ()):
                     recorded.contents[view.name] = recorded.contents[view.name] + _memory(delta)
                 recorded.states[view.name].append(self._state(recorded, view))
+
+    def began_again(self, group: str, vector: Vector) -> None:
+        recorded = self._groups[group]
+        recorded.deliveries = [one for one in recorded.deliveries if one.position <= vector[one.source]]
 
     @staticmethod
     def _state(group: _Recorded, view: View) -> State:

@@ -59,6 +59,7 @@ from viewkeeper.warehouse.spark_agreement import check_agreement
 from viewkeeper.warehouse.stored_states import StoredStates
 from viewkeeper.warehouse.summaries.keeping import Summaries
 from viewkeeper.warehouse.summaries.lattice import Lattice
+from viewkeeper.warehouse.thread_imports import import_for_threads
 from viewkeeper.warehouse.view_properties import ALGORITHM, HIERARCHY, KEY, LEVEL, SOURCES, SQL, VIEWS
 from viewkeeper.warehouse.writer import Writer
 
@@ -100,8 +101,8 @@ class Keeper:
         """What a view can be over: the relations of the sources, and the views that are stored."""
         return self.views.relations()
 
-    def plans(self) -> list[GroupPlan]:
-        """The groups with the views that are not halted, each at the vector of its last commit."""
+    def plans(self, only: str | None = None) -> list[GroupPlan]:
+        """The groups, or one of them, with the views that are not halted, each at the vector of its last commit."""
         halted = self.halts.all()
         views: dict[str, list[Maintenance]] = {}
         derived: dict[str, list[View]] = {}
@@ -125,6 +126,7 @@ class Keeper:
                 give_up_after=give_up_after(self.writer.catalog, group),
             )
             for group, of_group in views.items()
+            if only in (None, group)
         ]
 
     def _reading(self, view: str) -> list[str]:
@@ -286,18 +288,30 @@ class Keeper:
     ) -> Iterator[Mediator]:
         """A mediator over all groups that have views to maintain."""
         with self.alone():
-            plans = [
-                replace(plan, states_per_commit=plan.states_per_commit or states_per_commit) for plan in self.plans()
-            ]
+
+            def planned(only: str | None = None) -> list[GroupPlan]:
+                # One alone is planned while others commit.
+                with self.writer.mutex:
+                    plans = self.plans(only)
+                return [replace(plan, states_per_commit=plan.states_per_commit or states_per_commit) for plan in plans]
+
+            plans = planned()
             recording = recorder(plans)
             self._recorded = recording is not None
-            with self._mediating(plans, recording) as mediator:
+            with self._mediating(plans, recording, lambda group: next(iter(planned(group)), None)) as mediator:
                 yield mediator
 
     def _mediating(
-        self, plans: list[GroupPlan], recorder: Recorder | None = None, *, others_need: bool = False
+        self,
+        plans: list[GroupPlan],
+        recorder: Recorder | None = None,
+        plan_again: Callable[[str], GroupPlan | None] | None = None,
+        *,
+        others_need: bool = False,
     ) -> Mediator:
-        sources = {name: self.sources.source(name) for plan in plans for how in plan.views for name in how.view.sources}
+        names = dict.fromkeys(name for plan in plans for how in plan.views for name in how.view.sources)
+        import_for_threads(self.sources.definition(name).kind for name in names)
+        sources = {name: self.sources.source(name) for name in names}
         return Mediator(
             sources,
             plans,
@@ -306,6 +320,7 @@ class Keeper:
             recorder,
             others_need=others_need,
             wait_store=self.incomplete,
+            plan_again=plan_again,
         )
 
     def stored(self, name: str) -> Any:

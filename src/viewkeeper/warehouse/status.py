@@ -10,6 +10,7 @@ from viewkeeper.warehouse.failures import Failures
 from viewkeeper.warehouse.halted import Halt, Halts
 from viewkeeper.warehouse.incomplete import GroupGivenUp, GroupWait, IncompleteTransactions, reached_level
 from viewkeeper.warehouse.pins import pinned_commits
+from viewkeeper.warehouse.problems import Problem, failed_groups, halted_views, missing_files, overdue_waits
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.running import Running, RunningFile
 from viewkeeper.warehouse.snapshot import Files
@@ -100,6 +101,8 @@ class Status:
     """those that groups have given up waiting for, and whose parts have not all come yet"""
     failures: tuple[GroupFailure, ...] = ()
     """groups whose maintenance stopped with an error, and was not tried again with success"""
+    problems: tuple[Problem, ...] = ()
+    """everything that is wrong, as far as it is known without asking the sources"""
 
     @property
     def halted(self) -> dict[str, str]:
@@ -122,6 +125,8 @@ def status_of(files: Files, identity: str) -> Status:
     views = sorted(catalog.values(), key=lambda view: view.name)
     incomplete = IncompleteTransactions(files.store)
     given_up = incomplete.all_given_up(catalog)
+    waits = incomplete.all_waits(catalog)
+    failures = Failures(files.store).of(record)
 
     def status(view: Definition) -> ViewStatus:
         level = reached_level(view, given_up)
@@ -142,11 +147,14 @@ def status_of(files: Files, identity: str) -> Status:
         ),
         RunningFile(files.store).read(),
         tuple(status(view) for view in views if view.hidden),
-        incomplete.all_waits(catalog),
+        waits,
         given_up,
-        tuple(
-            GroupFailure(one.group, _maintained_by(one.group, views), one.reason, one.time)
-            for one in Failures(files.store).of(record)
+        tuple(GroupFailure(one.group, _maintained_by(one.group, views), one.reason, one.time) for one in failures),
+        (
+            *halted_views({name: halt for name, halt in halts.items() if name in catalog and not catalog[name].hidden}),
+            *failed_groups({one.group: one.reason for one in failures}),
+            *missing_files(files, record),
+            *overdue_waits(waits),
         ),
     )
 

@@ -3,6 +3,8 @@
 from viewkeeper.mediator.report import Report, ViewReport
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.warehouse.catalog import Definition
+from viewkeeper.warehouse.columns import RESERVED
+from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.status import waiting
@@ -16,10 +18,21 @@ class ViewReports:
     def __init__(self, files: Files) -> None:
         self._files = files
         self._seen: tuple[int, tuple[ViewReport, ...]] = (-1, ())
+        self._halts = Halts(files.store)
+        self._halted: tuple[tuple[str, ...], dict[str, str]] = ((), {})
 
     def with_views(self, report: Report) -> Report:
-        """The report of a mediator, with the views that it is about."""
-        return Report(report.sources, report.groups, report.halted, self._views())
+        """The report of a mediator, with the views that it is about, and all that are halted: summaries are halted by
+        their own refresh, and views that do not fit their sources any more before the mediator begins."""
+        return Report(report.sources, report.groups, {**report.halted, **self.halts()}, self._views())
+
+    def halts(self) -> dict[str, str]:
+        """The halted views that users know, and why, in the order in which they were halted."""
+        files = self._halts.files()
+        if files != self._halted[0]:
+            halts = sorted(self._halts.all().values(), key=lambda halt: halt.time)
+            self._halted = files, {halt.view: halt.reason for halt in halts if not halt.view.startswith(RESERVED)}
+        return self._halted[1]
 
     def _views(self) -> tuple[ViewReport, ...]:
         record = self._files.log.last()

@@ -11,6 +11,7 @@ with Warehouse.open("lake") as wh:
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -36,6 +37,7 @@ from viewkeeper.warehouse.histories import recording
 from viewkeeper.warehouse.incomplete import GroupWait, IncompleteTransactions
 from viewkeeper.warehouse.keeper import Keeper
 from viewkeeper.warehouse.known_sources import KnownSources
+from viewkeeper.warehouse.problems import Problem, unreachable_sources
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.running import RunningFile
 from viewkeeper.warehouse.session import local_session
@@ -46,6 +48,7 @@ from viewkeeper.warehouse.status import Status, status_of
 from viewkeeper.warehouse.store import open_store
 from viewkeeper.warehouse.summaries.schedule import Schedule
 from viewkeeper.warehouse.tables import Tables
+from viewkeeper.warehouse.thread_imports import import_kinds
 from viewkeeper.warehouse.vacuum import Vacuumed, vacuum
 from viewkeeper.warehouse.view_reports import ViewReports
 from viewkeeper.warehouse.writer import Writer
@@ -355,12 +358,16 @@ class Warehouse:
         history: str | os.PathLike[str] | None = None,
         watch: Callable[[Report], None] | None = None,
         states_per_commit: int | None = None,
+        exit_on_failure: bool = False,
     ) -> Report:
         """Maintain the views until stopped by `stop`, or for so long; what was done.
 
         `watch` is called several times a second with what is going on; `status` shows it to other processes. With a
         `history` it ends by catching up, so that the last state reflects everything that was delivered. A commit holds
         as many states as there are, or at most `states_per_commit`.
+
+        A group that fails begins again at its last commit, after pauses that grow from 1 to 60 seconds; the report says
+        when. With `exit_on_failure` it ends as soon as a group fails or a view is halted; the failure is raised.
         """
         with (
             recording(self._keeper, history) as recorder,
@@ -377,8 +384,16 @@ class Warehouse:
                 if watch is not None:
                     watch(report)
 
+            halted_before = set(reports.halts())
+
+            def fails() -> bool:
+                return any(group.failure for group in mediator.groups) or not reports.halts().keys() <= halted_before
+
             try:
-                mediator.run(seconds, look)
+                mediator.run(seconds, look, until=fails if exit_on_failure else lambda: False)
+                for group in mediator.groups if exit_on_failure else ():
+                    if group.failure is not None:
+                        raise group.failure
                 if history is not None:
                     mediator.catch_up(watch=look, settled=True)
                 return reports.with_views(mediator.report())
@@ -514,9 +529,24 @@ class Warehouse:
         """The statement that each view or family was created by; one that has no statement is not among them."""
         return definitions_of(self._files.catalogs.read(self._files.log.last().catalog))
 
-    def status(self) -> Status:
-        """Size, files, pending deltas and last state per view; needs no Spark."""
-        return status_of(self._files, self._identity)
+    def status(self, *, patience: float | None = None) -> Status:
+        """Size, files, pending deltas and last state per view, and what is wrong; needs no Spark.
+
+        No source is contacted. With `patience` all are, and those that do not answer within so many seconds are among
+        the problems.
+        """
+        found = status_of(self._files, self._identity)
+        if patience is None:
+            return found
+        known = self._known_sources.definitions()
+        import_kinds(one.kind for one in known.values())
+        sources = {name: self._known_sources.source(name) for name in known}
+        return replace(found, problems=(*found.problems, *unreachable_sources(sources, patience)))
+
+    def problems(self, patience: float = 5.0) -> tuple[Problem, ...]:
+        """Everything that is wrong: halted views, failed groups, missing files, missing parts of global transactions,
+        and sources that do not answer within `patience` seconds. It also works with `read_only`."""
+        return self.status(patience=patience).problems
 
     def explain(self, view_or_sql: str) -> "Explanation | QueryExplanation":
         """How a view is kept fresh, and why so; how one would be, by its CREATE; or how a SELECT is answered."""

@@ -128,6 +128,10 @@ class DeltaSource(Source):
 
     # --- the stream ---
 
+    def reach(self) -> None:
+        for table in self._tables.values():
+            table.newest()
+
     def end(self) -> Position:
         """The newest version, or the step that it is."""
         return position(self._steps.observe())

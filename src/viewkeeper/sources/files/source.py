@@ -109,6 +109,9 @@ class FilesSource(Source):
 
     # --- the stream ---
 
+    def reach(self) -> None:
+        self._folder.find()
+
     def end(self) -> Position:
         """The number of a copy that holds what is there now."""
         return position(self._snapshots.newest().number)

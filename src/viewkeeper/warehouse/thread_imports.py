@@ -1,0 +1,53 @@
+"""The modules that groups, streams and compactions import when they need them, imported before their threads start.
+
+    thread 1    import package          holds package, waits for package.part
+    thread 2    import package.part     holds package.part, waits for package
+
+Python resolves that by giving one of the two a module that is half initialized: an ImportError in a group, or worse. So
+packages whose parts import each other are imported by one thread, which then starts the others.
+"""
+
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from importlib import import_module
+
+from viewkeeper.sources.registry import import_kind
+
+MODULES = (
+    "pyarrow.acero",
+    "pyarrow.compute",
+    "pyarrow.dataset",
+    "pyarrow.parquet",
+    "deltalake",
+    "pyspark.java_gateway",
+    "pyspark.logger.worker_io",
+    "pyspark.sql",
+    "pyspark.sql.classic.dataframe",
+    "pyspark.sql.functions",
+    "pyspark.sql.pandas.types",
+    "pyspark.testing.utils",
+)
+
+IF_INSTALLED = ("numpy", "pandas")
+"""Arrow and Spark look for them when they convert values"""
+
+_importing = threading.Lock()
+
+
+def import_for_threads(kinds: Iterable[str] = ()) -> None:
+    """Import them, and what these kinds of sources need; a quarter of a second, once in a process."""
+    with _importing:
+        for module in MODULES:
+            import_module(module)
+        for module in IF_INSTALLED:
+            with suppress(ImportError):
+                import_module(module)
+    import_kinds(kinds)
+
+
+def import_kinds(kinds: Iterable[str]) -> None:
+    """Import what these kinds of sources need."""
+    with _importing:
+        for kind in kinds:
+            import_kind(kind)
