@@ -87,8 +87,7 @@ class CollectedRows:
         table = table.append_column(pa.field(WEIGHT, pa.int64(), nullable=False), weights)
         with explained(path):
             if self._writer is None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._writer = pq.ParquetWriter(path, table.schema)
+                self._writer = pq.ParquetWriter(self._store.new_file(self._name), table.schema)
             self._writer.write_table(table)
         self._waiting.clear()
         self._count = 0

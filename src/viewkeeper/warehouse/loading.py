@@ -73,12 +73,10 @@ class Staging:
         """A DataFrame over rows that arrive as Arrow record batches."""
         folder = f"{STAGING}/{unique_id()}"
         self._folders.append(folder)
-        path = self._store.path(f"{folder}/rows.parquet")
-        with explained(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with pq.ParquetWriter(path, schema) as writer:
-                for batch in batches:
-                    writer.write_batch(batch)
+        path = self._store.new_file(f"{folder}/rows.parquet")
+        with explained(path), pq.ParquetWriter(path, schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
         return spark.read.parquet(self._store.spark_pattern(f"{folder}/rows.parquet"))
 
     def clear(self) -> None:

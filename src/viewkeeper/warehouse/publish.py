@@ -19,7 +19,7 @@ from viewkeeper.warehouse.delta_table import (
 )
 from viewkeeper.warehouse.parquet_files import file_name
 from viewkeeper.warehouse.spark_files import write_frame
-from viewkeeper.warehouse.store import LocalStore, open_store
+from viewkeeper.warehouse.store import ANYBODYS, LocalStore, open_store
 
 
 def target_folder(warehouse: LocalStore, target: str | os.PathLike[str]) -> Path:
@@ -30,7 +30,7 @@ def target_folder(warehouse: LocalStore, target: str | os.PathLike[str]) -> Path
     path = open_store(target).root.resolve()
     if path.is_relative_to(warehouse.root):
         raise UsageError(f"{path} is inside the warehouse", "publish to a folder outside of it")
-    store, folder = LocalStore(path.parent), path.name
+    store, folder = LocalStore(path.parent, ANYBODYS), path.name
     if store.names(folder) and newest_version(store, folder) is None:
         raise UsageError(f"{path} is not empty, and not a Delta table", "name a new folder, or a published table")
     return path
@@ -38,7 +38,7 @@ def target_folder(warehouse: LocalStore, target: str | os.PathLike[str]) -> Path
 
 def publish(name: str, rows: DataFrame, commit: int, path: Path) -> Path:
     """Write the rows as a Delta table, or as the next version of the one that is there; where it is."""
-    store, folder = LocalStore(path.parent), path.name
+    store, folder = LocalStore(path.parent, ANYBODYS), path.name
     version = newest_version(store, folder)
     written, _ = write_frame(store, folder, file_name(ROWS, commit), rows, {"rows": F.count(F.lit(1))})
     adds = [describe_file(store, folder, file)[1] for file in written]

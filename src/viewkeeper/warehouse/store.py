@@ -4,6 +4,10 @@
 
 is what makes a commit atomic and keeps a second writer out. Locally it is a temporary file, fsync, a hard link (which
 fails if the name is taken) and fsync of the folder.
+
+    permissions of a new folder  =  those of `_viewkeeper`, which is made 0700        of a new file: without x
+
+so that nobody else reads a warehouse unless its owner said so: `chmod -R g+rX` holds for all that comes.
 """
 
 import errno
@@ -11,6 +15,7 @@ import fcntl
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,6 +26,10 @@ from viewkeeper.clock import unique_id
 from viewkeeper.errors import DamagedWarehouse, NotAWarehouse, StorageFailure, UsageError, WriterPresent
 
 TEMPORARY = ".vk-tmp-"
+PRIVATE, ANYBODYS = 0o700, 0o777
+"""permissions of folders; of what is anybody's, the umask decides"""
+_LIKE = "_viewkeeper"
+"""what is new gets the permissions of this folder"""
 _ONLY_READS = "what only reads (status, query, states, plan, explain; in Python Warehouse.open(..., read_only=True))"
 
 
@@ -34,10 +43,13 @@ class StoredFile:
 
 
 class LocalStore:
-    """A folder that the driver and all executors see under the same path."""
+    """A folder that the driver and all executors see under the same path.
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    `permissions` are those of new folders; None is for a warehouse, whose own folder says them.
+    """
+
+    def __init__(self, root: Path, permissions: int | None = None) -> None:
+        self.root, self._permissions = root, permissions
         self.left_something = False
         """whether a temporary file could not be deleted"""
 
@@ -132,10 +144,10 @@ class LocalStore:
 
     @contextmanager
     def _temporary(self, path: Path, content: bytes) -> Iterator[Path]:
-        _make_folder(path.parent)
+        self._make_folder(path.parent)
         temporary = path.with_name(f"{TEMPORARY}{unique_id()}")
         try:
-            with open(temporary, "xb") as file:
+            with open(temporary, "xb", opener=self._create) as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -146,24 +158,35 @@ class LocalStore:
             except OSError:  # the file that it was for stands; the next opening sweeps this one
                 self.left_something = True
 
+    def new_file(self, name: str) -> Path:
+        """Where something else is about to write a file, which is there now, and empty."""
+        path = self.path(name)
+        with explained(path):
+            self._make_folder(path.parent)
+            os.close(self._create(str(path), os.O_CREAT | os.O_WRONLY))
+        return path
+
     def make_durable(self, names: Iterable[str], *, new_folders: bool) -> None:
-        """Wait until files that Spark or deltalake wrote are on the disk, and so are their names."""
+        """Wait until files that Spark or deltalake wrote are on the disk, and so are their names; these make files and
+        folders by rules of their own, and get the permissions of a warehouse here."""
         paths = [self.path(name) for name in names]
+        allowed = self._folder_mode()
         for path in paths:
             with explained(path), open(path, "rb") as file:
+                _restrict(file.fileno(), allowed)
                 os.fsync(file.fileno())
         folders = {path.parent for path in paths}
         if new_folders:
             folders |= {above for folder in folders for above in folder.parents if above.is_relative_to(self.root)}
         for folder in folders:
             with explained(folder):
-                _sync_folder(folder)
+                _sync_folder(folder, allowed if new_folders and folder != self.root else ANYBODYS)
 
     def move(self, name: str, target: str) -> None:
         """Put a file in another place, where there is none yet."""
         path = self.path(target)
         with explained(path):
-            _make_folder(path.parent)
+            self._make_folder(path.parent)
             os.rename(self.path(name), path)
             _sync_folder(path.parent)
 
@@ -186,6 +209,27 @@ class LocalStore:
                 if not any(name in Path(place).parts for name in besides) and not os.listdir(place):
                     os.rmdir(place)
 
+    # --- permissions ---
+
+    def _folder_mode(self) -> int:
+        if self._permissions is not None:
+            return self._permissions
+        try:
+            return stat.S_IMODE(os.stat(self.root / _LIKE).st_mode) & ANYBODYS
+        except FileNotFoundError:
+            return PRIVATE
+
+    def _create(self, path: str, flags: int) -> int:
+        return os.open(path, flags, self._folder_mode() & ~0o111)
+
+    def _make_folder(self, folder: Path) -> None:
+        """Make a folder and those above it; what was made is on the disk."""
+        if folder.is_dir():
+            return
+        self._make_folder(folder.parent)
+        folder.mkdir(self._folder_mode() if folder.is_relative_to(self.root) else ANYBODYS, exist_ok=True)
+        _sync_folder(folder.parent)
+
     # --- one writer ---
 
     @contextmanager
@@ -193,9 +237,9 @@ class LocalStore:
         """Hold a lock that ends with this process, however it ends; WriterPresent if another holds it."""
         path = self.path(name)
         with explained(path):
-            _make_folder(path.parent)
+            self._make_folder(path.parent)
             # Not "w": whoever fails to get the lock must not wipe the holder's name.
-            with open(path, "ab+", buffering=0) as file:
+            with open(path, "ab+", buffering=0, opener=self._create) as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
@@ -324,18 +368,18 @@ def storage_failure(error: OSError, path: object) -> StorageFailure:
     )
 
 
-def _make_folder(folder: Path) -> None:
-    """Make a folder and those above it; what was made is on the disk."""
-    if folder.is_dir():
-        return
-    _make_folder(folder.parent)
-    folder.mkdir(exist_ok=True)
-    _sync_folder(folder.parent)
-
-
-def _sync_folder(folder: Path) -> None:
+def _sync_folder(folder: Path, allowed: int = ANYBODYS) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
+        _restrict(descriptor, allowed)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _restrict(descriptor: int, allowed: int) -> None:
+    """Take away the permissions that are not allowed. What an executor made as another user stays as that made it."""
+    now = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    if now & ANYBODYS & ~allowed:
+        with suppress(PermissionError):
+            os.fchmod(descriptor, now & ~(ANYBODYS & ~allowed))

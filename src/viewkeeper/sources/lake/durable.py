@@ -65,7 +65,7 @@ def read_json(path: Path) -> Any:
 def locked(folder: Path) -> Iterator[None]:
     """One process at a time; the lock ends with the process."""
     make_folder(folder)
-    with explained(folder), open(folder / _LOCK, "ab") as file:
+    with explained(folder), open(folder / _LOCK, "ab", opener=_private) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -79,9 +79,22 @@ def sweep_temporaries(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it."""
+    """Make a folder and those above it, which nobody else may read: they hold copies of what is at a source."""
     with explained(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        if not folder.is_dir():
+            make_folder(folder.parent)
+            folder.mkdir(0o700, exist_ok=True)
+
+
+def new_file(path: Path) -> Path:
+    """The path of a file that something else is about to write: it is there now, empty, and nobody else may read it."""
+    with explained(path):
+        os.close(_private(str(path), os.O_CREAT | os.O_WRONLY))
+    return path
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def sync_folder(folder: Path) -> None:
@@ -110,7 +123,7 @@ def _written(path: Path, content: dict[str, Any]) -> Iterator[Path]:
     temporary = temporary_name(path.parent)
     with explained(path):
         try:
-            with open(temporary, "xb") as file:
+            with open(temporary, "xb", opener=_private) as file:
                 file.write(json.dumps(content).encode())
                 file.flush()
                 os.fsync(file.fileno())

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from viewkeeper.clock import unique_id
 from viewkeeper.sources.lake.content import Content, DataFile
-from viewkeeper.sources.lake.durable import explained, make_folder
+from viewkeeper.sources.lake.durable import explained, make_folder, new_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,7 +70,7 @@ def canonical_files(content: Content, place: Path) -> list[Path]:
 def write_parquet(path: Path, schema: pa.Schema, batches: "Iterator[pa.RecordBatch]") -> int:
     """Write batches as one file, with flat memory; how many rows there were."""
     rows = 0
-    with explained(path), pq.ParquetWriter(path, schema, compression="zstd") as writer:
+    with explained(path), pq.ParquetWriter(new_file(path), schema, compression="zstd") as writer:
         for batch in batches:
             writer.write_batch(batch.cast(schema), row_group_size=_ROWS_PER_GROUP)
             rows += batch.num_rows
