@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 RUNS ?= 100000
 SEED ?= 1000
+KILLS ?= 200
 SOAKED := tests/properties/test_levels_soak.py
 
 .DEFAULT_GOAL := help
@@ -36,9 +37,9 @@ bench: $(STAMP) java ## run every benchmark
 	done
 
 # Simulated runs need no server, and any process takes any of them.
-soak: $(STAMP) java servers ## run the long randomized tests; RUNS=100000 simulated ones from SEED=1000 on
+soak: $(STAMP) java servers ## run the long randomized tests; RUNS=100000 simulated ones from SEED=1000 on, KILLS=200 in a row
 	VIEWKEEPER_SOAK_RUNS=$(RUNS) VIEWKEEPER_SOAK_SEED=$(SEED) $(BIN)/pytest -m soak -n 2 --dist worksteal $(SOAKED)
-	$(BIN)/pytest -m soak -n 2 --dist loadfile --ignore $(SOAKED)
+	VIEWKEEPER_SOAK_KILLS=$(KILLS) $(BIN)/pytest -m soak -n 2 --dist loadfile --ignore $(SOAKED)
 
 docs: $(STAMP) ## regenerate the generated parts of the documentation, and build its site
 	$(BIN)/python docs/regenerate.py

@@ -3,6 +3,7 @@
 Nothing is lost and nothing is applied twice, and no state that a reader has seen disappears or changes.
 """
 
+import os
 import subprocess
 import sys
 import threading
@@ -147,6 +148,66 @@ def survive(databases: ThreeDatabases, folder: Path, rounds: int, random: Random
 
 def test_three_faults_in_a_row(databases: ThreeDatabases, tmp_path: Path) -> None:
     survive(databases, tmp_path, 3, seeded(3))
+
+
+ALL_KINDS = {
+    "three": f"CREATE MATERIALIZED VIEW three AS {THREE_WAY}",
+    "strong": f"CREATE MATERIALIZED VIEW strong TBLPROPERTIES('algorithm' = 'nested-sweep') AS {THREE_WAY}",
+    "held": f"CREATE MATERIALIZED VIEW held TBLPROPERTIES('storage' = 'matview') AS {WITHIN}",
+    "partial": f"CREATE MATERIALIZED VIEW partial TBLPROPERTIES('storage' = 'partial-join') AS {WITHIN}",
+    "by_cust": "CREATE MATERIALIZED VIEW by_cust AS SELECT cust, COUNT(*) AS n, SUM(amount) AS amount, MIN(amount) AS"
+    " least, MAX(amount) AS most FROM shop.orders GROUP BY cust",
+    "by_region": "CREATE MATERIALIZED VIEW by_region AS SELECT region, COUNT(*) AS n FROM crm.people GROUP BY region",
+    "items": "CREATE MATERIALIZED VIEW items AS SELECT item, COUNT(*) AS n FROM shop.lines GROUP BY item",
+}
+"""joins over several sources, self-maintained views and summaries"""
+
+
+def killed_in_a_row(databases: ThreeDatabases, folder: Path, kills: int, random: Random) -> None:
+    """`viewkeeper run` is killed, again and again, each time after some seconds or less, while everyone writes."""
+    lake, quiet = folder / "lake", threading.Event()
+    with Warehouse.open(lake) as warehouse:
+        databases.add_to(warehouse)
+        for sql in ALL_KINDS.values():
+            warehouse.create_view(sql)
+    readers = [Reader(lake, view) for view in ("three", "partial", "by_cust")]
+    writers, commit, without = databases.writers(24 * 3600, 7, 0.2), 0, 0
+    log = folder / "run.log"
+    try:
+        for kill in range(1, kills + 1):
+            with log.open("a") as out:
+                command = [sys.executable, "-m", "viewkeeper", "run", "-w", str(lake)]
+                process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+            quiet.wait(random.choice((0.5, 2, 4, 6, 8, 10)))
+            assert process.poll() is None, log.read_text()
+            process.kill()
+            process.wait()
+            assert writers.poll() is None
+            for reader in readers:
+                reader.look()
+            with Warehouse.open(lake, read_only=True) as warehouse:
+                status = warehouse.status()
+            assert not status.problems, status.problems
+            without = 0 if status.commit > commit else without + 1
+            commit = status.commit
+            print(f"kill {kill} of {kills}: commit {commit}, {without} lives without one", flush=True)
+    finally:
+        writers.kill()
+        writers.wait()
+    with Warehouse.open(lake) as warehouse:
+        warehouse.catch_up()
+        for audit in warehouse.audits(*ALL_KINDS):
+            assert audit.clean, audit
+        assert not warehouse.problems()
+        steps = warehouse.states("three")
+    for before, after in pairwise(steps):
+        assert all(after.vector[name] >= place for name, place in before.vector.items())
+    assert "Error" not in log.read_text(), log.read_text()
+
+
+@pytest.mark.soak
+def test_many_kills_in_a_row(databases: ThreeDatabases, tmp_path: Path) -> None:
+    killed_in_a_row(databases, tmp_path, int(os.environ.get("VIEWKEEPER_SOAK_KILLS", "200")), seeded(200))
 
 
 @pytest.mark.soak

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from unittest.mock import Mock
 
@@ -190,6 +191,46 @@ def test_acknowledgements_never_pass_what_is_stored(algorithm: str) -> None:
         mediator._acknowledge()
     assert passed == []
     assert shop.shop.acknowledged == shop.shop.end()
+
+
+# --- after a start ---
+
+
+@pytest.mark.parametrize(
+    ("sql", "algorithm"), [(ORDERS, "batched-sweep"), (THREE_WAY, "batched-sweep"), (ORDERS, "sweep")]
+)
+def test_the_first_commit_after_a_start_is_small_however_much_has_gathered(sql: str, algorithm: str) -> None:
+    shop = Shop()
+    plan = shop.group("g", {"v": (sql, algorithm)})
+    store = shop.start(plan)
+    for number in range(4_000):
+        shop.shop.commit(order(number, cust=number % 5))
+    maintain(shop, plan, store)
+    sizes = [states for _, states in store.commits]
+    assert sum(sizes) == 4_000
+    assert sizes[0] <= group_module.FIRST_IN_PROGRESS
+    # It grows: few commits suffice.
+    assert len(sizes) <= 8
+    shop.assert_right(plan, store.vectors["g"], store.contents)
+
+
+def test_however_short_the_lives_every_one_of_them_gets_ahead() -> None:
+    """Killed after its first commit, again and again."""
+    shop = Shop()
+    plan = shop.group("g", {"v": (ORDERS, "batched-sweep"), "o": (ORDERS, "sweep")})
+    store = shop.start(plan)
+    for number in range(600):
+        shop.shop.commit(order(number, cust=number % 5))
+    lives = 0
+    while store.vectors["g"]["shop"] < shop.shop.end():
+        lives += 1
+        store.fails = lambda number, last=store._attempts + 1: number > last
+        with suppress(StorageFailure):
+            maintain(shop, resumed(plan, store), store)
+        assert len(store.commits) == lives
+        assert store.commits[-1][1] <= group_module.FIRST_IN_PROGRESS
+    assert lives >= 600 // group_module.FIRST_IN_PROGRESS
+    shop.assert_right(plan, store.vectors["g"], store.contents)
 
 
 # --- commits that fail ---

@@ -2,11 +2,13 @@
 
     cramped_writer.py limit ROOT     a limit on the size of files, on a prepared warehouse
     cramped_writer.py disk ROOT      a small file system is mounted at ROOT, in a mount namespace of its own
+    cramped_writer.py freed ROOT     the same, and space is freed as the hint says
 
 It checks by itself what must hold, and prints what it was told.
 """
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -86,6 +88,23 @@ def disk(mount: Path) -> list[tuple[str, str]]:
     return told
 
 
+def freed(mount: Path) -> list[tuple[str, str]]:
+    """The disk is full but for a few pages: what the hint says makes room for the commit that did not fit."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(mount)], check=True)
+    root, ballast = mount / "lake", mount / "ballast"
+    prepare(root)
+    with Warehouse.open(root, compaction=None) as wh:
+        for _ in range(10):
+            make_small_commit(wh)
+        fill(ballast, 3)
+        told = failure_of(lambda: make_large_commit(wh))
+        (retention, grace) = re.findall(r"--(?:retention|grace) '([^']+)'", told[1])
+        done = wh.vacuum(retention, grace=grace)
+        assert done.bytes > 0
+        make_small_commit(wh)
+    return [told]
+
+
 def fill(ballast: Path, free: int) -> None:
     """Leave so many pages free."""
     with open(ballast, "wb", buffering=0) as file:
@@ -106,5 +125,5 @@ def failure_of(write: Callable[[], Any]) -> tuple[str, str]:
 
 
 if __name__ == "__main__":
-    task = {"limit": limit, "disk": disk}[sys.argv[1]]
+    task = {"limit": limit, "disk": disk, "freed": freed}[sys.argv[1]]
     print(json.dumps(task(Path(sys.argv[2]))))

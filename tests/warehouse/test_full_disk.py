@@ -235,6 +235,17 @@ def test_a_disk_that_is_really_full_at_every_page_of_a_commit(tmp_path: Path) ->
         assert "free some space" in hint
 
 
+def test_the_command_of_the_hint_frees_space_on_a_disk_that_is_really_full(tmp_path: Path) -> None:
+    namespace = ("unshare", "--user", "--map-root-user", "--mount")
+    try:
+        subprocess.run([*namespace, "mount", "-t", "tmpfs", "tmpfs", tmp_path], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("a file system of one's own cannot be mounted here")
+    ((detail, hint),) = run_cramped("freed", tmp_path, within=namespace)
+    assert os.strerror(errno.ENOSPC) in detail
+    assert "viewkeeper vacuum --retention '0 s' --grace '0 s'" in hint
+
+
 def test_a_failure_is_raised_when_no_table_is_being_written_any_more() -> None:
     ended = []
 

@@ -100,13 +100,13 @@ def nothing_but_halted(warehouse: "Warehouse") -> bool:
     """Whether every view is halted; UsageError if there is none that changes could reach."""
     from viewkeeper.errors import UsageError
 
-    views = [view for view in warehouse.status().views if view.algorithm is not None]
+    views = warehouse.maintained
     if not views:
         raise UsageError(
             "there are no views over sources",
             "viewkeeper add-source, then viewkeeper create-view; or viewkeeper apply, in the folder of a project",
         )
-    return all(view.halted for view in views)
+    return all(views.values())
 
 
 def _open(path: str, quiet: bool, *, brief: bool = True, **how: Any) -> "Warehouse":

@@ -36,8 +36,10 @@ from viewkeeper.sources.base import Disruption
 from viewkeeper.sources.local_queries import LocalSweep
 from viewkeeper.sql.view import View
 
-MOST_IN_PROGRESS = 20_000
-"""Transactions of a source that are taken and not yet part of a state; more are taken only if an answer shows them."""
+FIRST_IN_PROGRESS, MOST_IN_PROGRESS = 256, 20_000
+"""Transactions of a source that are taken and not yet part of a state; more are taken only if an answer shows them. Few
+at first, so that the first commit after a start comes soon however much has gathered: whoever is killed every few
+seconds gets ahead. Every commit doubles them."""
 OWN = "_vk_"
 """how the names of views begin that are viewkeeper's own, and shown to nobody"""
 ADVANCE_EVERY = 60.0
@@ -162,6 +164,7 @@ class Group:
         self._alignment = Alignment(how.view.name for how in plan.views)
         self._contents: dict[str, Any] = {}
         self._last: dict[str, Any] = {}
+        self._most_in_progress = min(FIRST_IN_PROGRESS, MOST_IN_PROGRESS)
         self._known = KnownRows(plan.most_known)
         self._view_answers = plan.most_known > 0
         self._instant: deque[Callable[[], None]] = deque()
@@ -251,7 +254,7 @@ class Group:
         """How many more transactions of a source are taken; all, if a part is missing that may be among them."""
         if source in self._missing.sources:
             return None
-        return max(MOST_IN_PROGRESS - len(self._in_progress_of[source]), 0)
+        return max(self._most_in_progress - len(self._in_progress_of[source]), 0)
 
     def caught_up(self, ends: Vector, *, settled: bool = False) -> bool:
         """Whether everything up to these positions is part of a committed state, or waits for the rest of a global
@@ -524,6 +527,7 @@ class Group:
                 self.vector.update(change.vector)
                 for transaction in change.transactions:
                     self._done((transaction.source, transaction.position))
+        self._most_in_progress = min(2 * self._most_in_progress, MOST_IN_PROGRESS)
         for one in self.views.values():
             one.new_state()
         for view, rows in self._last.items():

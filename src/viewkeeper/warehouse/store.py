@@ -355,8 +355,9 @@ def _leads_out(root: Path, name: str) -> DamagedWarehouse:
 def storage_failure(error: OSError, path: object) -> StorageFailure:
     """The error for a disk that is full, a folder that may not be written, and the like."""
     hints = {
-        errno.ENOSPC: "the disk is full: free some space ('viewkeeper vacuum' removes what is past its retention) "
-        "and try again; what was committed before is as it was",
+        errno.ENOSPC: "the disk is full: free some space and try again; \"viewkeeper vacuum --retention '0 s' --grace "
+        "'0 s'\" deletes now what only earlier states need, once there is room for its own small record; what was "
+        "committed before is as it was",
         errno.EDQUOT: "the quota is used up: free some space and try again; what was committed before is as it was",
         errno.EFBIG: "this process may not write files of that size (see 'ulimit -f'); what was committed before is as "
         "it was",

@@ -33,6 +33,7 @@ from viewkeeper.warehouse.commit_log import FORMAT_FILE, CommitLog, create_forma
 from viewkeeper.warehouse.compaction import DEFAULT_POLICY, CompactionPolicy, Housekeeper
 from viewkeeper.warehouse.definitions import definitions_of
 from viewkeeper.warehouse.engine_errors import explaining_engines
+from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.histories import recording
 from viewkeeper.warehouse.incomplete import GroupWait, IncompleteTransactions
 from viewkeeper.warehouse.keeper import Keeper
@@ -50,6 +51,7 @@ from viewkeeper.warehouse.summaries.schedule import Schedule
 from viewkeeper.warehouse.tables import Tables
 from viewkeeper.warehouse.thread_imports import import_kinds
 from viewkeeper.warehouse.vacuum import Vacuumed, vacuum
+from viewkeeper.warehouse.view_properties import ALGORITHM
 from viewkeeper.warehouse.view_reports import ViewReports
 from viewkeeper.warehouse.writer import Writer
 
@@ -528,6 +530,17 @@ class Warehouse:
     def definitions(self) -> dict[str, str]:
         """The statement that each view or family was created by; one that has no statement is not among them."""
         return definitions_of(self._files.catalogs.read(self._files.log.last().catalog))
+
+    @property
+    def maintained(self) -> dict[str, bool]:
+        """The views that are maintained from sources or other views, and whether each is halted. No file of a view is
+        looked at: it is soon known, however many there are."""
+        halted = Halts(self._files.store).all()
+        return {
+            name: name in halted
+            for name, view in self._latest().catalog.items()
+            if ALGORITHM in view.properties and not view.hidden
+        }
 
     def status(self, *, patience: float | None = None) -> Status:
         """Size, files, pending deltas and last state per view, and what is wrong; needs no Spark.
