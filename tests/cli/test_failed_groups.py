@@ -85,7 +85,9 @@ def test_a_group_that_fails_says_so_until_it_goes_on(
         assert "org.apache" not in text
         code, text = call(*verb, "--json")
         assert code == 1
-        assert all(group["failure"] for group in json.loads(text.splitlines()[-1])["groups"])
+        # The first that fails ends `run`.
+        failed = [group["failure"] for group in json.loads(text.splitlines()[-1])["groups"]]
+        assert any(failed) if verb[0] == "run" else all(failed)
         with Warehouse.open(lake) as warehouse, pytest.raises(Exception, match="group") as raised:
             warehouse.catch_up()
         assert raised.type.__module__ == "viewkeeper.errors"
