@@ -69,7 +69,7 @@ class MemoryStore:
     def read(self, view: str) -> Any:
         return self.contents[view]
 
-    def halt(self, group: str, view: str, reason: str) -> None:
+    def halt(self, group: str, view: str, reason: str, *, recomputable: bool = False) -> None:
         self.halted[view] = reason
 
     def failed(self, group: str, reason: str | None) -> None:

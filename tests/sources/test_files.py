@@ -442,8 +442,7 @@ def test_a_table_that_joins_later(folder: Path) -> None:
 # --- what does not fit ---
 
 DRIFTS: dict[str, tuple[str, str]] = {
-    "a column less": ("id\n1\n", "column item: it is missing"),
-    "a column more": ("id,item,price\n1,pen,2\n", "column price: it is new"),
+    "other columns": ("number,thing\n1,pen\n", "it has none of the columns id, item"),
     "a text for a number": ("item,id\npen,one\n", "column id: Row #2: CSV conversion error"),
     "a short line": ("id,item\n1\n", "Expected 2 columns"),
     "nothing at all": ("", "no header"),
@@ -482,6 +481,25 @@ def test_drift_disrupts_its_relation_alone(folder: Path, drift: str) -> None:
     assert len(next_events(source, mended)[0].changes) == 2
 
 
+def test_a_column_more_is_passed_over_and_a_column_less_disrupts_those_who_read_it(folder: Path) -> None:
+    csv(folder / "orders.csv", "id,item\n1,pen\n")
+    source = source_of(folder, "key=orders.id")
+    begin = source.end()
+    csv(folder / "orders.csv", "id,item,price\n1,pen,2\n2,ink,3\n")
+    (transaction,) = next_events(source, begin)
+    assert weights(transaction) == {("shop.orders", (2, "ink")): 1}
+    assert source.found["shop.orders"].columns == ("id", "item", "price")
+    csv(folder / "orders.csv", "id\n1\n")
+    disruption, transaction = next_events(source, transaction.position)
+    assert (disruption.relation, disruption.columns) == ("shop.orders", frozenset({"item"}))
+    assert "orders.csv: the column item is gone" in disruption.reason
+    assert weights(transaction) == {
+        ("shop.orders", (1, "pen")): -1,
+        ("shop.orders", (2, "ink")): -1,
+        ("shop.orders", (1, None)): 1,
+    }
+
+
 def test_a_table_that_is_gone_and_a_disk_that_is(folder: Path) -> None:
     csv(folder / "orders.csv", "id,item\n1,pen\n")
     csv(folder / "people.csv", "id,name\n1,Ada\n")
@@ -489,7 +507,8 @@ def test_a_table_that_is_gone_and_a_disk_that_is(folder: Path) -> None:
     begin = source.end()
     (folder / "orders.csv").unlink()
     (event,) = next_events(source, begin)
-    assert event == Disruption("shop.orders", position(2), "orders.csv is gone")
+    assert (event.relation, event.position) == ("shop.orders", position(2))
+    assert event.reason.startswith("orders.csv is gone; ")
     (folder / "people.csv").unlink()
     for _ in range(2):
         with pytest.raises(SourceUnavailable) as lost:

@@ -228,11 +228,10 @@ def test_rows_that_meet_others_are_found_whatever_their_collations(root: Session
     "statement",
     [
         "TRUNCATE TABLE t",
-        "ALTER TABLE t ADD COLUMN w INT DEFAULT 5",
         "DROP TABLE t",
         "RENAME TABLE t TO u",
         "CREATE OR REPLACE TABLE t (a INT)",
-        "/* why */ alter table `stream_test`.`t` MODIFY v TEXT",
+        "/* why */ alter table `stream_test`.`t` CONVERT TO CHARACTER SET latin1",
         "SET STATEMENT binlog_format = 'STATEMENT' FOR INSERT INTO t VALUES (9, 'x')",
     ],
 )
@@ -269,7 +268,36 @@ def test_rows_in_another_form_are_a_disruption(root: Session, opened: Open) -> N
         events += batch.events
         if batch.upto >= end:
             stop.set()
-    assert [(type(event), event.relation) for event in events] == [(Disruption, "s.o")] * 3
+    lacking, inserted, partial = events
+    assert (lacking.relation, lacking.columns) == ("s.o", frozenset({"w"}))
+    assert [change.row for change in inserted.changes] == [(1, None)]
+    assert (partial.relation, partial.columns) == ("s.o", None)
+
+
+@pytest.mark.parametrize(
+    ("statement", "columns"),
+    [
+        ("ALTER TABLE t ADD COLUMN w INT DEFAULT 5, ADD INDEX (v)", None),
+        ("ALTER TABLE t ADD (w TIME, x JSON), COMMENT = 'new'", None),
+        ("/* why */ alter table `stream_test`.`t` MODIFY v TEXT", None),
+        ("ALTER TABLE t CHANGE COLUMN v v VARCHAR(200)", None),
+        ("ALTER TABLE t DROP COLUMN v", {"v"}),
+        ("ALTER TABLE t RENAME COLUMN v TO w, ADD COLUMN x INT", {"v"}),
+        ("ALTER TABLE t MODIFY COLUMN v INT", {"v"}),
+    ],
+)
+def test_what_alters_columns_is_told_to_those_who_read_them(
+    root: Session, opened: Open, statement: str, columns: set[str] | None
+) -> None:
+    with Recorded(opened()) as recorded:
+        root.execute("INSERT INTO t VALUES (1, '7')")
+        root.execute(statement)
+        root.execute("INSERT INTO t (id) VALUES (2)")
+        recorded.catch_up()
+    first, *told, last = recorded.events
+    assert isinstance(first, Transaction)
+    assert {column for one in told for column in one.columns or {"all"}} == (columns or set())
+    assert [change.row for change in last.changes] == [(2, None)]
 
 
 # --- going on ---

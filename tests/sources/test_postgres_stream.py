@@ -116,7 +116,7 @@ ALTERATIONS = {
     "TRUNCATE r": "truncated",
     "ALTER TABLE r DROP COLUMN v": "column v was dropped",
     "ALTER TABLE r RENAME COLUMN v TO u": "column v was dropped or renamed",
-    "ALTER TABLE r ALTER k TYPE bigint": "column k has another type",
+    "ALTER TABLE r ALTER k TYPE bigint": "column k was altered and the table rewritten",
     "ALTER TABLE r ALTER k TYPE int USING k + 1": "column k was altered and the table rewritten",
     "ALTER TABLE r DROP COLUMN v; ALTER TABLE r ADD COLUMN v text": "column v has another type, or was dropped",
     "ALTER TABLE r RENAME TO q": "renamed",

@@ -370,7 +370,9 @@ def test_an_altered_table_is_disrupted_until_it_is_installed_again(
     with Recorded(again, after) as recorded:
         user.execute("INSERT INTO t VALUES (2, 2)")
         recorded.catch_up()
-    assert [event.relation for event in recorded.events if isinstance(event, Disruption)] == ["s.t"]
+    # A column that was renamed was captured all the time: who reads it is told by its name.
+    missed = [] if "RENAME COLUMN" in alteration else ["s.t"]
+    assert [event.relation for event in recorded.events if isinstance(event, Disruption)] == missed
     assert [change.row for t in recorded.transactions for change in t.changes] == [(2, 2)]
 
 

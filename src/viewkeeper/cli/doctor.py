@@ -14,6 +14,7 @@ from viewkeeper.cli.opening import json_option, open_to_maintain, open_to_read, 
 from viewkeeper.cli.progress import announced
 
 if TYPE_CHECKING:
+    from viewkeeper.project.sources import ProjectSource
     from viewkeeper.warehouse.warehouse import Warehouse
 
 EXIT_FINDINGS = 1
@@ -33,9 +34,10 @@ def doctor(
 ) -> None:
     """Look at a source that was added, or at one that might be, and say what is missing or risky.
 
-    Each finding comes with the statement that mends it. Nothing is changed at the source. For a URL give the name too
-    that the source is to have, and its tables: what is installed carries the name, and that of the warehouse, whose
-    folder is made if it is not there yet. The password is found as by add-source.
+    Each finding comes with the statement that mends it. Nothing is changed at the source. In the folder of a project
+    the name may be that of a source that was not applied yet. For a URL give the name too that the source is to have,
+    and its tables: what is installed carries the name, and that of the warehouse, whose folder is made if it is not
+    there yet. The password is found as by add-source. A table that cannot be captured is named and left out.
 
     Exit code 1 means that there are findings. With what is "missing" changes cannot be captured; a "warning" is a risk.
 
@@ -53,6 +55,9 @@ def doctor(
             raise UsageError(f"{source} has its tables already", "give --table with a URL")
     from viewkeeper.sources.urls import shown
 
+    if "://" not in source and (planned := _of_project(source, path, as_json)) is not None:
+        # It is in the project, and not added yet: what applying the project needs is looked at.
+        source, name, tables = planned.url, planned.name, planned.tables or ()
     with _opened(source, path, as_json) as warehouse, announced(f"looking at {shown(source)} ...", quiet=as_json):
         findings = warehouse.doctor(source, name, tables or None)
     if as_json:
@@ -64,6 +69,23 @@ def doctor(
         if not findings:
             click.echo("all is well")
     context.exit(EXIT_FINDINGS if findings else 0)
+
+
+def _of_project(source: str, path: str, quiet: bool) -> "ProjectSource | None":
+    """The source of this name in the project of this folder, if the warehouse does not know it yet."""
+    from viewkeeper.errors import NotAWarehouse
+    from viewkeeper.project.finding import find_project_file
+
+    try:
+        with open_to_read(path, quiet=quiet) as warehouse:
+            known = {one.name for one in warehouse.sources}
+    except NotAWarehouse:
+        known = set()
+    if source.lower() in known or find_project_file() is None:
+        return None
+    from viewkeeper.project.project import Project
+
+    return Project.load().sources.get(source)
 
 
 def _opened(source: str, path: str, quiet: bool) -> "Warehouse":

@@ -51,10 +51,12 @@ def image_at(
     collect: Collect,
     *,
     spanning: Collection[str] = (),
+    read: Mapping[str, frozenset[str]] | None = None,
 ) -> tuple[dict[str, Any], dict[str, Position]]:
     """The contents of relations, and the vector that they are at: the given one, and for other sources as read.
 
-    Transactions may span the sources named in `spanning`: what is read there shows none of them half.
+    Transactions may span the sources named in `spanning`: what is read there shows none of them half. `read` are the
+    columns that matter, by relation: what becomes of others is nobody's concern.
     """
     names = list(dict.fromkeys(relation.source for relation in relations.values()))
     whole = {name for name in names if name in spanning and name not in vector}
@@ -64,6 +66,7 @@ def image_at(
             [one for one in relations.values() if one.source == name],
             vector.get(name),
             watched=len(whole) > 1 and name in whole,
+            read=read,
         )
         for name in names
     ]
@@ -84,8 +87,17 @@ def image_at(
 class _SourceImage:
     """The relations of one source, and the stream around the place where they are read."""
 
-    def __init__(self, source: Source, relations: list[Relation], at: Position | None, *, watched: bool) -> None:
+    def __init__(
+        self,
+        source: Source,
+        relations: list[Relation],
+        at: Position | None,
+        *,
+        watched: bool,
+        read: Mapping[str, frozenset[str]] | None,
+    ) -> None:
         self.at = at
+        self._read_columns = read
         self.position: Position = ""
         self.collectors: dict[str, Collector] = {}
         self.parts: dict[str, tuple[str, ...]] = {}
@@ -131,15 +143,21 @@ class _SourceImage:
     def _apply(self, events: Sequence[Event], sign: int) -> None:
         for event in events:
             if isinstance(event, Disruption):
-                if event.relation in self.collectors:
+                if event.relation in self.collectors and self._concerns(event):
+                    reason = event.reason.partition(";")[0]
                     raise PositionLost(
-                        f"what {event.relation} was before {event.position} cannot be known: {event.reason}",
+                        f"what {event.relation} was before {event.position} cannot be known: {reason}",
                         "reload the views over it",
                     )
                 continue
             for change in event.changes:
                 if change.relation in self.collectors:
                     self.collectors[change.relation].add([change.row], sign * change.count)
+
+    def _concerns(self, event: Disruption) -> bool:
+        if event.columns is None or self._read_columns is None:
+            return True
+        return not event.columns.isdisjoint(self._read_columns.get(event.relation, event.columns))
 
 
 def _make_whole(images: Mapping[str, _SourceImage]) -> None:

@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
@@ -33,8 +33,9 @@ from viewkeeper.mediator.waits import GivenUp, WaitStore
 from viewkeeper.mediator.without_quiet import MOST_BEHIND_ANSWERS, without_quiet
 from viewkeeper.messages import Position, Query, Transaction, Vector, ViewDelta
 from viewkeeper.sources.base import Disruption
+from viewkeeper.sources.layout import VIEW
 from viewkeeper.sources.local_queries import LocalSweep
-from viewkeeper.sql.view import View
+from viewkeeper.sql.view import View, columns_read
 
 FIRST_IN_PROGRESS, MOST_IN_PROGRESS = 256, 20_000
 """Transactions of a source that are taken and not yet part of a state; more are taken only if an answer shows them. Few
@@ -61,8 +62,8 @@ class Store(Protocol):
         """A view as it is stored at the last commit, hidden columns included, as a Z-set."""
         ...
 
-    def halt(self, group: str, view: str, reason: str) -> None:
-        """Remember that a view is not maintained any more, and why."""
+    def halt(self, group: str, view: str, reason: str, *, recomputable: bool = False) -> None:
+        """Remember that a view is not maintained any more, and why; `recomputable`: it is to be computed again."""
         ...
 
     def failed(self, group: str, reason: str | None) -> None:
@@ -103,6 +104,8 @@ class GroupPlan:
     """whether all that there is to commit becomes one state"""
     give_up_after: float | None = None
     """seconds after which a missing part of a global transaction is not waited for any more; None: never"""
+    read: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    """the columns of each relation that matter of a view which passes on more than is read of it, by view"""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -143,6 +146,8 @@ class Group:
         self.vector: dict[str, Position] = dict(plan.vector)
         self.failure: ViewkeeperError | None = None
         self.halted: dict[str, str] = {}
+        self.to_recompute: set[str] = set()
+        """those of the halted views that are only to be computed again"""
         self.went_over: dict[str, str] = {}
         self.states = 0
         self.commits = 0
@@ -150,6 +155,7 @@ class Group:
         """when each transaction that is in progress was delivered"""
         self._refresh_seconds: float | None = None
         self._queries_told = 0
+        self._read = plan.read
         self._store = store
         self._recorder = recorder
         self._make_zset = make_zset
@@ -334,8 +340,8 @@ class Group:
 
     def _deliver(self, event: Event) -> None:
         if isinstance(event, Disruption):
-            for view in [view for view in self.views.values() if event.relation in view.relations]:
-                self._halt(view.name, f"{event.relation}: {event.reason}")
+            for view in [view for view in self.views.values() if self._is_disrupted(view, event)]:
+                self._halt(view.name, f"{event.relation}: {event.reason}", recomputable=event.recomputable)
             return
         self._known.delivered(event)
         if not self._concerns(event):
@@ -351,6 +357,12 @@ class Group:
             self._recorder.delivered(self.name, event)
         for view in tuple(self.views.values()):
             self._guarded(view.name, partial(view.deliver, taken))
+
+    def _is_disrupted(self, view: MaintainedView, event: Disruption) -> bool:
+        if event.relation not in view.relations or event.columns is None:
+            return event.relation in view.relations
+        read = self._read.get(view.name) or columns_read(view.how.view)
+        return not event.columns.isdisjoint(read.get(event.relation, ()))
 
     def _concerns(self, transaction: Transaction) -> bool:
         """Whether it changes a relation of the group. A part of a global transaction is waited for in any case."""
@@ -369,14 +381,16 @@ class Group:
             if view in self.views:
                 self._halt(view, as_viewkeeper_error(error, f"maintaining {view}").detail)
 
-    def _halt(self, view: str, reason: str) -> None:
+    def _halt(self, view: str, reason: str, *, recomputable: bool = False) -> None:
         if self._followers.pop(view, None) is None:
             del self.views[view], self._runs[view]
             self._alignment.leave(view)
-        self._store.halt(self.name, view, reason)
-        self.halted[view] = reason
+        self._store.halt(self.name, view, reason, recomputable=recomputable)
+        self.halted[view] = reason.replace(VIEW, view)
+        if recomputable:
+            self.to_recompute.add(view)
         for over in [name for name, follower in self._followers.items() if view in follower.reads]:
-            self._halt(over, because_it_reads(view, reason))
+            self._halt(over, because_it_reads(view, reason), recomputable=recomputable)
 
     def _source_failed(self, source: str, error: ViewkeeperError) -> None:
         """The source will not go on. If its changes are lost so are the views over it; else they wait for a repair."""

@@ -235,6 +235,11 @@ class Mediator:
             if trouble is not None and monotonic() - trouble.since > patience
         }
 
+    @property
+    def to_recompute(self) -> bool:
+        """Whether views were halted that are only to be computed again."""
+        return any(group.to_recompute for group in self.groups)
+
     def report(self) -> Report:
         """What is going on; from any thread."""
         return Report(

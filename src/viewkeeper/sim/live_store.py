@@ -73,7 +73,7 @@ class SimulatedStore:
     def read(self, view: str) -> MemoryZSet:
         return self._stored[view]
 
-    def halt(self, group: str, view: str, reason: str) -> None:
+    def halt(self, group: str, view: str, reason: str, *, recomputable: bool = False) -> None:
         raise ProtocolError(f"{view} was halted: {reason}", "no simulated run has a reason to halt a view")
 
     def failed(self, group: str, reason: str | None) -> None:

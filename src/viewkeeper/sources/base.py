@@ -14,12 +14,13 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 from viewkeeper.algebra.zset import Row
-from viewkeeper.errors import SourceUnavailable, SourceUnfit
+from viewkeeper.errors import SourceUnavailable, SourceUnfit, UnknownTable, UnsupportedType, ViewkeeperError
 from viewkeeper.messages import Change, Fetch, GlobalPart, Position, Transaction
+from viewkeeper.sources.layout import Alteration
 from viewkeeper.sql.relation import Relation
 
 GLOBAL_TX = "global_tx"
@@ -40,6 +41,16 @@ class Disruption:
     """whether it holds for everyone, wherever they are in the stream: the relation is not what was registered"""
     until: Position | None = None
     """if it is standing: but for those who have come as far as this, where the relation was registered anew"""
+    columns: frozenset[str] | None = None
+    """those that it is about: who reads none of them goes on; None: all of them"""
+    recomputable: bool = False
+    """whether it is over once the views are computed again from the source as it is, which is done at once"""
+
+    @classmethod
+    def of(
+        cls, relation: str, position: Position, found: Alteration, *, standing: bool = False, until: str | None = None
+    ) -> "Disruption":
+        return cls(relation, position, found.reason, standing, until, found.columns, found.recomputable)
 
 
 @dataclass(frozen=True)
@@ -70,6 +81,8 @@ class Finding:
     mend: str
     fatal: bool = True
     """whether capture is impossible as it is; if not, it is a warning"""
+    relations: tuple[str, ...] = ()
+    """those that alone it is about, if so: the others can be captured"""
 
 
 def statements(findings: Iterable[Finding]) -> str:
@@ -97,9 +110,23 @@ class Request:
     identity: str
     tables: tuple[str, ...] | None = None
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    layout: Mapping[str, Relation] = field(default_factory=dict)
+    """the relations as they were registered, by full name: rows of them have these columns, whatever was added"""
     registered: bool = False
     """whether the tables are those that were there when the source was added. One that is gone is then left out, and
     whoever reads it is told; without that, it is a mistake of the user to name it."""
+    refused: dict[str, ViewkeeperError] | None = field(default=None, repr=False, compare=False)
+    """takes up the tables that cannot be captured, and why: they are left out; None: the first of them is an error"""
+
+    @contextmanager
+    def may_refuse(self, table: str) -> Iterator[None]:
+        """Around the look at a table, if it may be left out."""
+        try:
+            yield
+        except (UnsupportedType, UnknownTable, SourceUnfit) as error:
+            if self.refused is None:
+                raise
+            self.refused[table] = error
 
 
 class Source(ABC):
@@ -115,6 +142,11 @@ class Source(ABC):
         self._progress = threading.Condition()
         self._passed: Position = ""
         self._broken: Exception | None = None
+
+    @property
+    def found(self) -> Mapping[str, Relation]:
+        """The relations as they are at the source now, with all columns that can be captured."""
+        return self.relations
 
     # --- what a kind of source provides ---
 
@@ -133,7 +165,7 @@ class Source(ABC):
     def note(self, kept: Collection[str] = ()) -> None:  # noqa: B027 (most have it written down at the source)
         """Its relations are remembered as they are now, but for those of `kept`: those are remembered already."""
 
-    def altered(self) -> Mapping[str, str]:
+    def altered(self) -> Mapping[str, Sequence[Alteration]]:
         """The relations that are not as they were when they were noted, beyond their columns and types, and how."""
         return {}
 

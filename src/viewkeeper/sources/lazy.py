@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 
 from viewkeeper.messages import Fetch, Position
 from viewkeeper.sources.base import PATIENCE, Batch, Disruption, Finding, Reading, Source
+from viewkeeper.sources.layout import Alteration, alterations
 from viewkeeper.sql.relation import Relation
 
 
@@ -22,7 +23,7 @@ class LazySource(Source):
         name: str,
         relations: Mapping[str, Relation],
         open: Callable[[], Source],
-        anew: Mapping[str, tuple[Position, str]] | None = None,
+        anew: Mapping[str, Sequence[tuple[Position, Alteration]]] | None = None,
     ) -> None:
         super().__init__()
         self.name = name
@@ -54,11 +55,13 @@ class LazySource(Source):
     def note(self, kept: Collection[str] = ()) -> None:
         self.opened().note(kept)
 
-    def altered(self) -> Mapping[str, str]:
+    @property
+    def found(self) -> Mapping[str, Relation]:
+        return self.opened().found
+
+    def altered(self) -> Mapping[str, Sequence[Alteration]]:
         """Also the columns and types that are not those that were registered."""
-        source = self.opened()
-        found = {name: difference(relation, source.relations.get(name)) for name, relation in self.relations.items()}
-        return {**source.altered(), **{name: reason for name, reason in found.items() if reason}}
+        return altered_since(self.relations, self.opened())
 
     def remove(self) -> list[str]:
         return self.opened().remove()
@@ -71,16 +74,18 @@ class LazySource(Source):
 
     def transactions(self, after: Position | None, stop: threading.Event) -> Iterator[Batch]:
         source = self.opened()
+        here = after or ""
         changed = [
-            Disruption(name, after or "", reason, standing=True)
+            Disruption.of(name, here, one, standing=True)
             for name, relation in self.relations.items()
-            if (reason := difference(relation, source.relations.get(name)))
+            for one in alterations(relation, source.found.get(name))
         ]
         # Who was there before a relation was registered anew has rows of what it was.
         changed += [
-            Disruption(name, after or "", reason, standing=True, until=until)
-            for name, (until, reason) in self._anew.items()
-            if (after or "") < until
+            Disruption.of(name, here, one, standing=True, until=until)
+            for name, several in self._anew.items()
+            for until, one in several
+            if here < until
         ]
         if changed:
             yield Batch(changed, after or "")
@@ -122,29 +127,11 @@ class LazySource(Source):
         self.opened().wait_for_stream(position, patience)
 
 
-def difference(registered: Relation, found: Relation | None) -> str:
-    """What has become of a relation since it was registered; '' if nothing has."""
-    lost = loss(registered, found)
-    if found is None or lost or registered.columns == found.columns:
-        return lost
-    return f"its columns are now {', '.join(found.columns)}"
-
-
-def altered_since(registered: Mapping[str, Relation], source: Source) -> dict[str, str]:
+def altered_since(registered: Mapping[str, Relation], source: Source) -> dict[str, tuple[Alteration, ...]]:
     """The relations whose rows are not what they were when they were registered, and how; more columns do no harm."""
-    found = {name: loss(relation, source.relations.get(name)) for name, relation in registered.items()}
-    noted = {name: reason for name, reason in source.altered().items() if name in registered}
-    return {**noted, **{name: reason for name, reason in found.items() if reason}}
-
-
-def loss(registered: Relation, found: Relation | None) -> str:
-    """Which of the columns of a relation are not there any more, or of another type."""
-    if found is None:
-        return "the table is gone"
-    then = dict(zip(registered.columns, registered.types, strict=True))
-    now = dict(zip(found.columns, found.types, strict=True))
-    if gone := [column for column in then if column not in now]:
-        return f"the column {', '.join(gone)} is gone"
-    if altered := [f"{column} is {now[column]} and was {type}" for column, type in then.items() if now[column] != type]:
-        return f"the column {', '.join(altered)}"
-    return ""
+    noted = source.altered()
+    found = {
+        name: (*noted.get(name, ()), *alterations(relation, source.found.get(name)))
+        for name, relation in registered.items()
+    }
+    return {name: several for name, several in found.items() if several}

@@ -110,6 +110,7 @@ def _qualified(select: exp.Select, operands: tuple[Operand, ...]) -> exp.Select:
             f"r{operand.index}": {
                 column.lower(): parse_type(type) or exp.DataType.build("unknown")
                 for column, type in zip(operand.relation.columns, operand.relation.types, strict=True)
+                if column not in operand.relation.gone
             }
             for operand in operands
         },

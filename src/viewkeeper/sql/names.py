@@ -63,7 +63,7 @@ def bind_tables(select: exp.Select, catalog: Catalog) -> tuple[Operand, ...]:
 
 def check_columns(select: exp.Select, operands: tuple[Operand, ...]) -> None:
     """Refuses a column that no operand has, or that a name does not single out."""
-    columns = {operand.alias: {column.lower() for column in operand.relation.columns} for operand in operands}
+    columns = {operand.alias: {column.lower() for column in operand.relation.there} for operand in operands}
     visible = visible_columns(select, operands)
     for node in select.find_all(exp.Column):
         first, *rest = (part.name.lower() for part in node.parts)
@@ -71,7 +71,7 @@ def check_columns(select: exp.Select, operands: tuple[Operand, ...]) -> None:
         if rest and first in columns:
             if rest[0] != "*" and rest[0] not in columns[first]:
                 [operand] = (operand for operand in operands if operand.alias == first)
-                raise UnknownName(f"{first} has no column {rest[0]}{where}", closest(rest[0], operand.relation.columns))
+                raise UnknownName(f"{first} has no column {rest[0]}{where}", closest(rest[0], operand.relation.there))
         elif visible[first] > 1:
             owners = [f"{alias}.{first}" for alias, names in columns.items() if first in names]
             raise UnknownName(
@@ -80,13 +80,13 @@ def check_columns(select: exp.Select, operands: tuple[Operand, ...]) -> None:
         elif not visible[first] and rest:
             raise UnknownName(f"no table in FROM is called {first}{where}", closest(first, columns))
         elif not visible[first]:
-            known = (column for operand in operands for column in operand.relation.columns)
+            known = (column for operand in operands for column in operand.relation.there)
             raise UnknownName(f"no table in FROM has a column {first}{where}", closest(first, known))
 
 
 def spelling(operands: tuple[Operand, ...]) -> Mapping[tuple[str, str], str]:
     """From an alias and a column in lower case to the column as its relation declares it."""
-    return {(operand.alias, column.lower()): column for operand in operands for column in operand.relation.columns}
+    return {(operand.alias, column.lower()): column for operand in operands for column in operand.relation.there}
 
 
 def _relation(table: exp.Table, parts: tuple[str, ...], catalog: Catalog) -> Relation:
@@ -105,7 +105,7 @@ def _relation(table: exp.Table, parts: tuple[str, ...], catalog: Catalog) -> Rel
         if len(parts) == 1:
             raise UnknownName(f"the table {name} has no source: tables are named source.table{where}", hint)
         raise UnknownName(f"no source has a table {name}{where}", hint)
-    counts = Counter(column.lower() for column in relation.columns)
+    counts = Counter(column.lower() for column in relation.there)
     if twice := [column for column, count in counts.items() if count > 1]:
         raise DefinitionError(
             f"{relation.name} has two columns called {twice[0]}, and SQL does not tell upper from lower case",
@@ -127,14 +127,14 @@ def _drop_source(column: exp.Column, unaliased: Mapping[tuple[str, ...], str]) -
 def visible_columns(select: exp.Select, operands: tuple[Operand, ...]) -> Counter[str]:
     """How many columns each bare name stands for; USING makes two of them one."""
     first, *others = operands
-    visible = Counter(column.lower() for column in first.relation.columns)
+    visible = Counter(column.lower() for column in first.relation.there)
     for operand, join in zip(others, select.args.get("joins") or (), strict=True):
         using = [identifier.name.lower() for identifier in join.args.get("using") or ()]
-        columns = {column.lower() for column in operand.relation.columns}
+        columns = {column.lower() for column in operand.relation.there}
         for name in using:
             where = position(join)
             if name not in columns:
-                hint = closest(name, operand.relation.columns)
+                hint = closest(name, operand.relation.there)
                 raise UnknownName(f"{operand.alias} has no column {name} for USING{where}", hint)
             if not visible[name]:
                 raise UnknownName(

@@ -13,6 +13,13 @@ class Relation:
     columns: tuple[str, ...]
     types: tuple[str, ...]
     key: tuple[str, ...] | None = None
+    gone: tuple[str, ...] = ()
+    """columns that rows still have a place for, and the source no longer has: they cannot be named, and are NULL"""
+
+    @property
+    def there(self) -> tuple[str, ...]:
+        """The columns that can be named."""
+        return tuple(column for column in self.columns if column not in self.gone) if self.gone else self.columns
 
     def key_of(self, row: tuple[object, ...]) -> tuple[object, ...]:
         """The key values of a row; only for a relation with a key."""

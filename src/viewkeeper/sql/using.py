@@ -54,10 +54,10 @@ def own_name(node: exp.Expr) -> str | None:
 def _meanings(operands: Sequence[Operand], sides: Sequence[str], using: Sequence[tuple[str, ...]]) -> list[Meaning]:
     """The meaning of bare names behind each operand. Of a name that is ambiguous it says nothing: that is refused."""
     first, *others = operands
-    meanings: list[Meaning] = [{column.lower(): (first.alias,) for column in first.relation.columns}]
+    meanings: list[Meaning] = [{column.lower(): (first.alias,) for column in first.relation.there}]
     for operand, side, names in zip(others, sides, using, strict=True):
         left = meanings[-1]
-        new = {column.lower(): (operand.alias,) for column in operand.relation.columns}
+        new = {column.lower(): (operand.alias,) for column in operand.relation.there}
         joined = {name: _combined(side, left[name], operand.alias) for name in names}
         meanings.append({**new, **left, **joined})
     return meanings

@@ -129,6 +129,19 @@ class View(OverOperands):
     crossings: tuple[tuple[int, int], ...] = field(default=())
 
 
+def columns_read(view: View) -> dict[str, frozenset[str]]:
+    """The columns of each relation that the rows of a view depend on; its key is one of them, where it has one."""
+    named = frozenset[str]().union(
+        *(column.expression.columns for column in view.output), *(condition.columns for condition in view.conditions)
+    )
+    read: dict[str, frozenset[str]] = {}
+    for operand in view.operands:
+        relation = operand.relation
+        used = {column for column in relation.columns if f"{operand.alias}.{column}" in named}
+        read[relation.name] = read.get(relation.name, frozenset()) | used | frozenset(relation.key or ())
+    return read
+
+
 def hidden_key(operand: Operand) -> tuple[str, ...]:
     """The names that the key of an operand has in `View.with_keys`: by number, since aliases may run together."""
     return tuple(f"{HIDDEN_KEY}{operand.index}_{column}" for column in operand.relation.key or ())

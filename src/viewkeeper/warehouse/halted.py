@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from viewkeeper.clock import now
 from viewkeeper.errors import DamagedWarehouse
+from viewkeeper.sources.layout import VIEW
 from viewkeeper.warehouse.commit_log import HOME
 from viewkeeper.warehouse.record import seal, unseal
 from viewkeeper.warehouse.store import LocalStore
@@ -22,6 +23,8 @@ class Halt:
     reason: str
     state: int
     time: str
+    recomputable: bool = False
+    """whether the view is only to be computed again from its sources, which the next run does"""
 
 
 class Halts:
@@ -38,9 +41,9 @@ class Halts:
         halts = [self._read(file) for file in self.files()]
         return {halt.view: halt for halt in halts}
 
-    def add(self, view: str, folder: str, reason: str, state: int) -> None:
-        told = {"view": view, "reason": reason, "state": state, "time": now().isoformat()}
-        self._store.write(_file(folder), seal(told))
+    def add(self, view: str, folder: str, reason: str, state: int, *, recomputable: bool = False) -> None:
+        told = {"view": view, "reason": reason.replace(VIEW, view), "state": state, "time": now().isoformat()}
+        self._store.write(_file(folder), seal({**told, "recomputable": recomputable}))
 
     def remove(self, folder: str) -> None:
         self._store.delete(_file(folder))
@@ -48,7 +51,7 @@ class Halts:
     def _read(self, file: str) -> Halt:
         try:
             told = unseal(self._store.read(f"{HALTED}/{file}"))
-            return Halt(told["view"], told["reason"], told["state"], told["time"])
+            return Halt(told["view"], told["reason"], told["state"], told["time"], told.get("recomputable", False))
         except (ValueError, KeyError, TypeError) as error:
             raise DamagedWarehouse(
                 f"{self._store.path(HALTED) / file} is damaged: {error}", "delete it, and reload the view"

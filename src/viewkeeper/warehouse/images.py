@@ -5,7 +5,7 @@ under       the relations under a view, to audit it
 of          relations at the vector of a group, or as they are now
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.messages import Position, Vector
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.relation import Relation
-from viewkeeper.sql.view import View
+from viewkeeper.sql.view import View, columns_read
 from viewkeeper.warehouse.collected import CollectedRows
 from viewkeeper.warehouse.parquet_files import STAGING
 from viewkeeper.warehouse.view_properties import SOURCES, VIEWS
@@ -47,7 +47,7 @@ class Images:
         """The rows of a view at a vector, as they are stored, and the vector."""
         base = self._base_of(how)
         relations = {n: one for over in base.values() for n, one in over.relations.items() if one.source != VIEWS}
-        with self._read(relations, vector) as (contents, at):
+        with self._read(relations, vector, _columns_of(base.values())) as (contents, at):
             if VIEWS in how.view.sources:
                 for name, over in base.items():
                     contents[name] = self._keeper.self_maintained.evaluated(over, contents)
@@ -63,7 +63,7 @@ class Images:
         """The relations of sources under a view at a vector, what they are, and the views between, in order."""
         base = self._base_of(how)
         relations = {n: one for over in base.values() for n, one in over.relations.items() if one.source != VIEWS}
-        with self._read(relations, vector) as (contents, _):
+        with self._read(relations, vector, _columns_of(base.values())) as (contents, _):
             yield contents, relations, base if VIEWS in how.view.sources else {}
 
     @contextmanager
@@ -102,10 +102,14 @@ class Images:
 
     @contextmanager
     def _read(
-        self, relations: Mapping[str, Relation], vector: Vector
+        self, wanted: Mapping[str, Relation], vector: Vector, read: Mapping[str, frozenset[str]] | None = None
     ) -> Iterator[tuple[dict[str, Any], dict[str, Position]]]:
-        """Relations at a vector, as they are now in sources that it does not name; whoever watches is told of rows."""
+        """Relations at a vector, as they are now in sources that it does not name; whoever watches is told of rows.
+        `read` are the columns that matter."""
         keeper = self._keeper
+        # What a lattice follows may lack columns that were added since; a source tells them all.
+        registered = keeper.sources.relations()
+        relations = {name: registered.get(name, one) for name, one in wanted.items()}
         sources = {one.source: keeper.sources.source(one.source) for one in relations.values()}
         keeper.loads.begin()
         with keeper.writer.staging() as folder:
@@ -115,7 +119,10 @@ class Images:
                 return CollectedRows(relation, keeper.engines, keeper.files.store, f"{STAGING}/{folder}", come)
 
             spanning = keeper.views.spanning(tuple(sources))
-            contents, at = image_at(sources, relations, vector, collect, spanning=spanning)
+            contents, at = image_at(sources, relations, vector, collect, spanning=spanning, read=read)
+            for name, one in wanted.items():
+                if one.columns != relations[name].columns:
+                    contents[name] = contents[name].keep(one.columns)
             keeper.loads.computing()
             if self._sampler is not None:
                 sampler, self._sampler = self._sampler, None
@@ -136,3 +143,14 @@ class Images:
         if halted := [name for name in needed if name in halts or (name not in alone and name not in kept)]:
             raise UsageError(f"{how.view.name} reads {halted[0]}, which is halted", f"reload {halted[0]} first")
         return {**alone, **{name: one.how.view for name, one in kept.items() if name in needed}}
+
+
+def _columns_of(views: Iterable[View | OuterJoinView]) -> dict[str, frozenset[str]] | None:
+    """The columns of relations that views depend on; None if that is all of them."""
+    found: dict[str, frozenset[str]] = {}
+    for view in views:
+        if not isinstance(view, View):
+            return None
+        for name, columns in columns_read(view).items():
+            found[name] = found.get(name, frozenset()) | columns
+    return found

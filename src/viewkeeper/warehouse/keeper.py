@@ -45,8 +45,8 @@ from viewkeeper.warehouse.kept_views import Kept, KeptViews
 from viewkeeper.warehouse.known_relations import refuse_summaries
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.load_progress import Loads
+from viewkeeper.warehouse.new_columns import recompute, reload_with_types, with_new_columns
 from viewkeeper.warehouse.original_rows import original_rows
-from viewkeeper.warehouse.reload import reload_view
 from viewkeeper.warehouse.self_maintained.automatic import REMOTE
 from viewkeeper.warehouse.self_maintained.change_rates import recent, transactions_per_hour
 from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic, storage_for
@@ -114,6 +114,12 @@ class Keeper:
         record = self.writer.last
         read = {name for one in self.kept().values() for name in one.reads}
         read |= {view for lattice in self.summaries.lattices().values() for view in lattice.inputs}
+        passed_on = {
+            view: columns
+            for lattice in self.summaries.lattices().values()
+            for view, columns in lattice.read.items()
+            if view.startswith(RESERVED)
+        }
         return [
             GroupPlan(
                 group,
@@ -124,6 +130,7 @@ class Keeper:
                 followers=tuple(self.self_maintained.followers(group, lambda view: self._recorded or view in read)),
                 one_state=self.self_maintained.one_state(group),
                 give_up_after=give_up_after(self.writer.catalog, group),
+                read=passed_on,
             )
             for group, of_group in views.items()
             if only in (None, group)
@@ -140,22 +147,22 @@ class Keeper:
         create = read_create(sql)
         with self.alone():
             if create.if_there is IfThere.REPLACE:
-                return alter(self, sql).view
+                return with_new_columns(self, [sql], lambda: alter(self, sql)).view
             if create.if_there is IfThere.KEEP and (name := name_in(create.sql)) in readable(self.writer.catalog):
                 return name
             if not create.creates:
                 raise DefinitionError("the view has no name", "write CREATE MATERIALIZED VIEW name AS SELECT ...")
-            return self.create(create.sql)
+            return with_new_columns(self, [create.sql], lambda: self.create(create.sql))
 
     def alter_view(self, sql: str, also: Sequence[str] = ()) -> Alteration:
         """Make a view what a definition says, and those that read it what others say."""
         with self.alone():
-            return alter(self, sql, also)
+            return with_new_columns(self, [sql, *also], lambda: alter(self, sql, also))
 
     def alter_views(self, statements: Sequence[str]) -> None:
         """Make several views what definitions say, in one commit."""
         with self.alone():
-            alter_together(self, statements)
+            with_new_columns(self, statements, lambda: alter_together(self, statements))
 
     def create(self, sql: str) -> str:
         """Parse, choose an algorithm, load, and commit the first state; its name."""
@@ -288,6 +295,7 @@ class Keeper:
     ) -> Iterator[Mediator]:
         """A mediator over all groups that have views to maintain."""
         with self.alone():
+            recompute(self)
 
             def planned(only: str | None = None) -> list[GroupPlan]:
                 # One alone is planned while others commit.
@@ -380,9 +388,17 @@ class Keeper:
         return audited(name, group, rows, wrong)
 
     def reload(self, name: str) -> None:
-        """Make a view anew from its sources; what is different becomes a new state. This also ends a halt."""
+        """Make a view anew from its sources; what is different becomes a new state. This also ends a halt.
+
+        Columns that were widened at a source get their new type, and the other views that read them with it."""
         with self.alone():
-            reload_view(self, name)
+            reload_with_types(self, name)
+            recompute(self)
+
+    def recompute(self) -> list[str]:
+        """Compute again the views that are halted only because a column that they read was widened; which were."""
+        with self.alone():
+            return recompute(self)
 
     def bring_others_up(self, name: str, group: str) -> None:
         """Past what halts the view: behind that, what it was before could not be known. If it is not halted it comes

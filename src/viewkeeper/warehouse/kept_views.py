@@ -4,7 +4,7 @@ group of a new view     the one that it asks for; else one that shares a source 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from viewkeeper.errors import DefinitionError, UnsupportedClause, ViewkeeperError
 from viewkeeper.mediator.choice import choose
@@ -98,6 +98,9 @@ class KeptViews:
 
     def one(self, view: Definition, relations: Mapping[str, Relation]) -> Kept:
         """A view that is stored."""
+        if view.name.startswith(RESERVED):
+            # What is passed on to others may have columns that are gone: those that read them are halted.
+            relations = {name: replace(one, gone=()) if one.gone else one for name, one in relations.items()}
         parsed = parse_view(view.properties[SQL], relations, name=view.name)
         sources = self._sources_of_group(view.group) if view.name.startswith(RESERVED) else ()
         return Kept(self.how(parsed, view.properties.get(ALGORITHM), sources), view.group)

@@ -38,6 +38,13 @@ def refuse_summaries(sql: str, catalog: Catalog) -> None:
                 )
 
 
+def relations_named(sql: str) -> set[str]:
+    """The relations of sources that a definition names, in lower case."""
+    with not_too_deep():
+        tables = read_definition(sql, None).query.find_all(exp.Table)
+        return {".".join(part.name for part in table.parts).casefold() for table in tables if table.db}
+
+
 def _as_relation(view: Definition) -> Relation:
     """A view as others read it."""
     names, types = zip(*view.shown.columns, strict=True)

@@ -4,15 +4,16 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from viewkeeper.algorithms.registry import Transactions
-from viewkeeper.errors import DefinitionError, SourceError, SourceUnfit, UnknownName, did_you_mean
+from viewkeeper.errors import DefinitionError, SourceError, SourceUnfit, UnknownName, ViewkeeperError, did_you_mean
 from viewkeeper.messages import Position
 from viewkeeper.sources.base import Finding, Request, Source, statements
+from viewkeeper.sources.layout import VIEW, Alteration, extended
 from viewkeeper.sources.lazy import LazySource, altered_since
 from viewkeeper.sources.registry import kind_of, open_source
 from viewkeeper.sources.urls import naming_variables, resolved, shown
@@ -33,6 +34,7 @@ _KEPT_FOR_US = ("postgres",)
 """kinds at which what was made by hand is taken down too: a slot that nobody follows keeps WAL for ever"""
 _NOTED_HERE = ("files", "delta")
 """kinds of which capture needs notes in the warehouse, and nothing at the source"""
+LONGEST_NAME = 60
 SOURCE_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -90,6 +92,11 @@ class KnownSources:
             raise DefinitionError(
                 f"a source cannot be named {name!r}", "use lower-case letters, digits and _, as in shop or crm_2"
             )
+        if len(name) > LONGEST_NAME:
+            raise DefinitionError(
+                f"the name of a source has at most {LONGEST_NAME} characters, and {name[:20]}... has {len(name)}",
+                "choose a shorter name: a file and what is installed at the source carry it",
+            )
         declared = declared_transactions(transactions)
         before = self.definitions().get(name)
         if before is not None and shown(url) != before.url:
@@ -114,31 +121,46 @@ class KnownSources:
             altered = {} if before is None else altered_since(before.relations, source)
             foreign_keys, chains = _declared(before, name, source.relations, foreign_keys, hierarchies)
             check_declared(name, source.relations, foreign_keys, chains)
-            if install:
-                source.install()
-            self._refuse_unfit(name, source, install)
             definition = SourceDefinition(
                 name,
                 shown(url),
                 request.tables,
                 request.keys,
-                dict(source.relations),
+                registered_from(before, source, wider=False),
                 install or (before is not None and before.installed),
                 source.global_transactions,
                 foreign_keys,
                 chains,
-                _anew(before, altered, source),
+                {} if before is None else before.anew,
                 declared or Transactions.LOCAL,
             )
             self._allowed.note(name, url)
-            self._definitions.write(definition)
+            if install:
+                self._install(definition, source, before)
+            self._refuse_unfit(name, source, install, source.relations)
+            relations, anew = registered_from(before, source, wider=False), _anew(before, altered, source)
+            self._definitions.write(
+                replace(definition, relations=relations, anew=anew, global_transactions=source.global_transactions)
+            )
             # Last: what was altered is known by what is noted, until the definition says it.
             source.note(() if install or before is None else before.relations)
         finally:
             source.close()
         self._urls[name] = url
         self._forget(name)
-        return definition
+        return self.definition(name)
+
+    def _install(self, definition: SourceDefinition, source: Source, before: SourceDefinition | None) -> None:
+        """Put in place what capture needs. It is written down first: whatever happens then, `remove` can undo it."""
+        self._definitions.write(definition if before is None else replace(before, installed=True))
+        try:
+            source.install()
+        except ViewkeeperError:
+            if before is None:
+                # What cannot be undone now stays written down.
+                source.remove()
+                self._definitions.remove(definition.name)
+            raise
 
     def move(self, name: str, url: str) -> None:
         """The same source at another URL. What capture has put in place must be there: that is how it is known."""
@@ -166,8 +188,13 @@ class KnownSources:
         self._forget(name)
 
     @staticmethod
-    def _refuse_unfit(name: str, source: Source, installed: bool) -> None:
-        fatal = [finding for finding in source.doctor() if finding.fatal]
+    def _refuse_unfit(name: str, source: Source, installed: bool, needed: Collection[str]) -> None:
+        named = {relation.casefold() for relation in needed}
+        fatal = [
+            finding
+            for finding in source.doctor()
+            if finding.fatal and (not finding.relations or any(one.casefold() in named for one in finding.relations))
+        ]
         if fatal:
             raise SourceUnfit(
                 f"source {name} is not ready: " + "; ".join(finding.what for finding in fatal),
@@ -197,36 +224,61 @@ class KnownSources:
         shutil.rmtree(self._files.store.path(f"{WORKSPACES}/{name}"), ignore_errors=True)
         return left
 
-    def refresh(self, name: str) -> SourceDefinition:
-        """Look at the source again: its relations as they are now, and what capture needs put in place again."""
+    def refresh(self, name: str, needed: Collection[str] = (), *, wider: bool = True) -> SourceDefinition:
+        """Look at the source again: its relations as they are now, and what capture needs put in place again.
+
+        SourceUnfit if what all relations need, or one of those that are `needed`, cannot be captured. Columns that were
+        widened stay what they were registered as, unless `wider`: views over them must be computed again then."""
         definition = self.definition(name)
         self._forget(name)
         source = self.source(name).opened()
         altered = altered_since(definition.relations, source)
         if definition.installed or definition.kind in _NOTED_HERE:
             source.install()
-        self._refuse_unfit(name, source, definition.installed)
-        definition = replace(definition, relations=dict(source.relations), anew=_anew(definition, altered, source))
+        self._refuse_unfit(name, source, definition.installed, needed)
+        relations = registered_from(definition, source, wider=wider)
+        definition = replace(definition, relations=relations, anew=_anew(definition, altered, source))
         self._definitions.write(definition)
         source.note()
         self._forget(name)
         return definition
+
+    def with_new_columns(self, names: Collection[str]) -> dict[str, Relation]:
+        """The relations of these sources with the columns that they were given since they were added; those of a source
+        that is out of reach as they are registered. Nothing is written."""
+        found: dict[str, Relation] = {}
+        for name in names:
+            definition = self.definition(name)
+            with suppress(SourceError):
+                source = self.source(name).opened()
+                found |= {
+                    relation: extended(definition.relations[relation], one, wider=False)
+                    for relation, one in source.found.items()
+                    if relation in definition.relations
+                }
+        return found
 
     def doctor(self, source: str, name: str | None = None, tables: Sequence[str] | None = None) -> list[Finding]:
         """What is missing or risky at a source that was added, or at one that might be, by its URL and the name and
         tables that it is to have: what is installed there carries them."""
         if "://" not in source:
             known = self.source(self.definition(source).name)
-            return [*known.doctor(), *(_altered(name, reason) for name, reason in known.altered().items())]
+            altered = [_altered(name, one) for name, several in known.altered().items() for one in several]
+            return [*known.doctor(), *altered]
         name = name or UNNAMED
         chosen = None if tables is None else tuple(tables)
-        request = Request(name, resolved(name, source, os.environ), self._identity, chosen)
+        refused: dict[str, ViewkeeperError] = {}
+        request = Request(name, resolved(name, source, os.environ), self._identity, chosen, refused=refused)
         with (
             naming_variables(name, source, os.environ),
             tempfile.TemporaryDirectory(prefix="viewkeeper-") as workspace,
             closing(open_source(request, self._files.spark, Path(workspace))) as opened,
         ):
-            return opened.doctor()
+            left_out = [
+                Finding(f"{table} is left out: {error.detail}", error.hint, relations=(f"{name}.{table}",))
+                for table, error in refused.items()
+            ]
+            return [*left_out, *opened.doctor()]
 
     # --- connections ---
 
@@ -246,7 +298,13 @@ class KnownSources:
             self._allowed.check(name, url := definition.url)
         tables = tuple(relation.removeprefix(f"{name}.") for relation in definition.relations)
         request = Request(
-            name, resolved(name, url, os.environ), self._identity, tables, definition.keys, registered=True
+            name,
+            resolved(name, url, os.environ),
+            self._identity,
+            tables,
+            definition.keys,
+            definition.relations,
+            registered=True,
         )
         return self._opened(request, url)
 
@@ -300,20 +358,29 @@ def _declared(
     return foreign_keys_after(keys_before, keys), hierarchies_after(chains_before, chains)
 
 
+def registered_from(before: SourceDefinition | None, source: Source, *, wider: bool) -> dict[str, Relation]:
+    """The relations of a source as they are registered from now on: what was registered stays in its place."""
+    known = {} if before is None else before.relations
+    return {name: extended(known.get(name), found, wider=wider) for name, found in source.found.items()}
+
+
 def _anew(
-    before: SourceDefinition | None, altered: Mapping[str, str], source: Source
-) -> dict[str, tuple[Position, str]]:
+    before: SourceDefinition | None, altered: Mapping[str, Sequence[Alteration]], source: Source
+) -> dict[str, tuple[tuple[Position, Alteration], ...]]:
     """The relations that are registered anew, with the place up to which others have rows of what they were."""
     told = dict(before.anew) if before is not None else {}
     if altered:
         end = source.end()
-        told |= {name: (end, f"{reason}, and it was captured anew") for name, reason in altered.items()}
+        for name, several in altered.items():
+            about = {one.columns for one in several}
+            earlier = ((until, one) for until, one in told.get(name, ()) if one.columns not in about)
+            told[name] = (*earlier, *((end, one) for one in several))
     return told
 
 
-def _altered(relation: str, reason: str) -> Finding:
+def _altered(relation: str, found: Alteration) -> Finding:
     return Finding(
-        f"{relation} is not as it was when it was added: {reason}",
-        "views over it are halted: alter those that name what is gone, and reload them",
+        f"{relation} is not as it was when it was added: {found.reason.replace(VIEW, 'VIEW')}",
+        "views that read it are halted: alter those that name what is gone, and reload them",
         fatal=False,
     )

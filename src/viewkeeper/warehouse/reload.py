@@ -7,34 +7,53 @@ the columns or types are others    it is made anew beside the old one, with thos
 
 from typing import TYPE_CHECKING
 
-from viewkeeper.errors import UsageError
+from viewkeeper.errors import DamagedWarehouse, UsageError
 from viewkeeper.messages import Position
 from viewkeeper.warehouse.altering.altering import OTHER_COLUMNS, make_anew
 from viewkeeper.warehouse.catalog import Definition, find
 from viewkeeper.warehouse.columns import RESERVED
+from viewkeeper.warehouse.known_relations import relations_named
 from viewkeeper.warehouse.self_maintained.choosing import REASONS
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.warehouse.self_maintained.mending import reload as reload_self_maintained
 from viewkeeper.warehouse.summaries.mending import reload as reload_lattice
 from viewkeeper.warehouse.told_readers import readers_alone, with_readers
-from viewkeeper.warehouse.view_properties import SOURCES
+from viewkeeper.warehouse.view_properties import SOURCES, SQL
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.keeper import Keeper
 
+UNREADABLE = "files of it are missing or damaged"
+"""why a view is written again that was not asked to be another one"""
+
 
 def reload_view(keeper: "Keeper", name: str) -> None:
-    """Make a view anew; its sources may have changed in any way since it was created."""
+    """Make a view anew; its sources may have changed in any way since it was created, and its files may be gone."""
+    try:
+        _reload(keeper, name)
+    except DamagedWarehouse:
+        # What is different from files that cannot be read is not known: all of it is written again.
+        definition = keeper.writer.catalog.get(name)
+        make_anew(keeper, definition.family or name if definition is not None else name, UNREADABLE)
+
+
+def _reload(keeper: "Keeper", name: str) -> None:
     if keeper.summaries.members(name):
         _reload_summaries(keeper, name)
         return
     definition = find(keeper.writer.catalog, name)
     for source in definition.properties.get(SOURCES, ()):
-        keeper.sources.refresh(source)
+        keeper.sources.refresh(source, _named(definition))
     if SELF_MAINTAINED in definition.properties:
         reload_self_maintained(keeper.self_maintained, definition)
     else:
         _reload_join(keeper, definition)
+
+
+def _named(definition: Definition) -> set[str]:
+    told = definition.properties.get(SELF_MAINTAINED) or {}
+    sql = definition.properties.get(SQL) or told.get("sql")
+    return relations_named(sql) if sql else set()
 
 
 def _reload_join(keeper: "Keeper", definition: Definition) -> None:
@@ -81,7 +100,7 @@ def _reload_summaries(keeper: "Keeper", name: str) -> None:
     catalog = keeper.writer.catalog
     own = [catalog[view] for view in lattice.inputs if view.startswith(RESERVED)]
     for source in {source for view in own for source in view.properties.get(SOURCES, ())}:
-        keeper.sources.refresh(source)
+        keeper.sources.refresh(source, {relation.name for relation in lattice.input_relations.values()})
     keeper.summaries.look_again()
     if not keeper.summaries.members(name):
         reason = keeper.halts.all()[next(iter(lattice.visible))].reason

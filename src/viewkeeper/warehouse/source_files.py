@@ -1,12 +1,13 @@
 """What is known of each source: `_viewkeeper/sources/NAME.json`. Never a password."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.errors import DamagedWarehouse, DefinitionError
 from viewkeeper.messages import Position
+from viewkeeper.sources.layout import Alteration
 from viewkeeper.sources.registry import kind_of
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.stored_text import stored_type
@@ -32,7 +33,7 @@ class SourceDefinition:
     global_transactions: bool
     foreign_keys: tuple[tuple[str, str], ...] = ()
     hierarchies: Mapping[str, Chains] = field(default_factory=dict)
-    anew: Mapping[str, tuple[Position, str]] = field(default_factory=dict)
+    anew: Mapping[str, tuple[tuple[Position, Alteration], ...]] = field(default_factory=dict)
     """relations that were altered and registered as they are since: where in the stream that was, and what it was"""
     transactions: Transactions = Transactions.LOCAL
     """what was declared of its transactions: that each is a single update, or nothing"""
@@ -72,7 +73,7 @@ class SourceFiles:
                 told["global_transactions"],
                 tuple((child, parent) for child, parent in told["foreign_keys"]),
                 {table: chains_of(declared) for table, declared in told["hierarchies"].items()},
-                {name: (until, reason) for name, (until, reason) in told.get("anew", {}).items()},
+                {name: tuple(map(_altered, several)) for name, several in _each(told.get("anew", {})).items()},
                 Transactions(told.get("transactions", Transactions.LOCAL)),
             )
         except (ValueError, KeyError, TypeError, DefinitionError) as error:
@@ -98,6 +99,7 @@ def _told(definition: SourceDefinition) -> dict[str, Any]:
                 "columns": relation.columns,
                 "types": relation.types,
                 "key": relation.key,
+                **({"gone": relation.gone} if relation.gone else {}),
             }
             for name, relation in definition.relations.items()
         },
@@ -105,7 +107,13 @@ def _told(definition: SourceDefinition) -> dict[str, Any]:
         "global_transactions": definition.global_transactions,
         "foreign_keys": definition.foreign_keys,
         "hierarchies": {table: list(map(list, chains)) for table, chains in definition.hierarchies.items()},
-        "anew": {name: list(told) for name, told in definition.anew.items()},
+        "anew": {
+            name: [
+                [until, one.reason, None if one.columns is None else sorted(one.columns), one.recomputable]
+                for until, one in several
+            ]
+            for name, several in definition.anew.items()
+        },
         "transactions": str(definition.transactions),
     }
 
@@ -118,4 +126,16 @@ def _relation(name: str, told: Mapping[str, Any]) -> Relation:
         tuple(told["columns"]),
         tuple(map(stored_type, told["types"])),
         None if key is None else tuple(key),
+        tuple(told.get("gone", ())),
     )
+
+
+def _each(anew: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """An earlier viewkeeper noted one alteration, of the whole relation."""
+    return {name: [told] if told and isinstance(told[0], str) else told for name, told in anew.items()}
+
+
+def _altered(told: Sequence[Any]) -> tuple[Position, Alteration]:
+    until, reason = told[:2]
+    columns, recomputable = told[2:] or (None, False)
+    return until, Alteration(reason, None if columns is None else frozenset(columns), recomputable)

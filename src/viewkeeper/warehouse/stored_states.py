@@ -71,11 +71,12 @@ class StoredStates:
             return self._engines.zset(tuple(definition.names), rows)
         return self._engines.of_frame(Snapshot(self._files, record).with_hidden(view).weights())
 
-    def halt(self, group: str, view: str, reason: str) -> None:
+    def halt(self, group: str, view: str, reason: str, *, recomputable: bool = False) -> None:
         record = self._files.log.last()
         definition = find(self._files.catalogs.read(record.catalog), view)
-        Halts(self._files.store).add(view, definition.folder, reason, record.groups[group].last)
-        self._summaries.halted_input(view, reason)
+        last = record.groups[group].last
+        Halts(self._files.store).add(view, definition.folder, reason, last, recomputable=recomputable)
+        self._summaries.halted_input(view, reason, recomputable=recomputable)
 
     def failed(self, group: str, reason: str | None) -> None:
         failures = Failures(self._files.store)

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from viewkeeper.algebra.adaptive import Engines
+from viewkeeper.clock import monotonic
 from viewkeeper.durations import seconds
 from viewkeeper.errors import NotAWarehouse, UsageError
 from viewkeeper.mediator.mediator import Mediator
@@ -87,6 +88,7 @@ class Warehouse:
         self._known: KnownSources | None = None
         self._kept_by: Keeper | None = None
         self._running: Mediator | None = None
+        self._stopping = False
 
     @classmethod
     def open(
@@ -351,7 +353,10 @@ class Warehouse:
         with recording(self._keeper, history) as recorder, self._keeper.maintaining(recorder) as mediator:
             reports = ViewReports(self._files)
             look = (lambda: watch(reports.with_views(mediator.report()))) if watch else lambda: None
-            return mediator.catch_up(watch=look, settled=history is not None)
+            reached = mediator.catch_up(watch=look, settled=history is not None)
+        if mediator.to_recompute:
+            self._keeper.recompute()
+        return reached
 
     def run(
         self,
@@ -371,6 +376,24 @@ class Warehouse:
         A group that fails begins again at its last commit, after pauses that grow from 1 to 60 seconds; the report says
         when. With `exit_on_failure` it ends as soon as a group fails or a view is halted; the failure is raised.
         """
+        begin, self._stopping = monotonic(), False
+        while True:
+            left = None if seconds is None else max(seconds - (monotonic() - begin), 0.0)
+            report, to_recompute = self._run(left, history, watch, states_per_commit, exit_on_failure)
+            # Those that are to be computed again are when the next round begins.
+            if not to_recompute or self._stopping or (left is not None and monotonic() - begin >= (seconds or 0)):
+                return report
+
+    def _run(
+        self,
+        seconds: float | None,
+        history: str | os.PathLike[str] | None,
+        watch: Callable[[Report], None] | None,
+        states_per_commit: int | None,
+        exit_on_failure: bool,
+    ) -> tuple[Report, bool]:
+        """Maintain until the time is up, or a view is to be computed again, which nothing else may go on beside; what
+        was done, and whether one is."""
         with (
             recording(self._keeper, history) as recorder,
             self._keeper.maintaining(recorder, states_per_commit) as mediator,
@@ -385,6 +408,8 @@ class Warehouse:
                 tell(report)
                 if watch is not None:
                     watch(report)
+                if mediator.to_recompute and history is None:
+                    mediator.stop()
 
             halted_before = set(reports.halts())
 
@@ -392,18 +417,21 @@ class Warehouse:
                 return any(group.failure for group in mediator.groups) or not reports.halts().keys() <= halted_before
 
             try:
+                if self._stopping:
+                    mediator.stop()
                 mediator.run(seconds, look, until=fails if exit_on_failure else lambda: False)
                 for group in mediator.groups if exit_on_failure else ():
                     if group.failure is not None:
                         raise group.failure
                 if history is not None:
                     mediator.catch_up(watch=look, settled=True)
-                return reports.with_views(mediator.report())
+                return reports.with_views(mediator.report()), mediator.to_recompute and history is None
             finally:
                 self._running = None
 
     def stop(self) -> None:
         """End `run`, from another thread or a signal handler."""
+        self._stopping = True
         if self._running is not None:
             self._running.stop()
 

@@ -27,7 +27,15 @@ Columns = tuple[tuple[str, str], ...]
 """Names with their Spark types."""
 
 # What a reader may have to know and we do; a type of its own is refused with the column that has it.
-_KNOWN_FEATURES = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "variantType", "variantType-preview"}
+_KNOWN_FEATURES = {
+    "timestampNtz",
+    "typeWidening",
+    "typeWidening-preview",
+    "v2Checkpoint",
+    "vacuumProtocolCheck",
+    "variantType",
+    "variantType-preview",
+}
 _ADVICE = {
     "deletionVectors": "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'false'); "
     "REORG TABLE {t} APPLY (PURGE); ALTER TABLE {t} DROP FEATURE deletionVectors",

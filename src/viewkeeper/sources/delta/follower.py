@@ -1,21 +1,23 @@
 """The tables as the stream comes to them, version by version.
 
-A version whose columns or features are not those of the relation, or that breaks its key, disrupts the relation: until
-that is mended its changes are not told.
+A version whose features are not known, or that breaks its key, disrupts the relation: until that is mended its changes
+are not told. One that lacks a column, or has it in another type, disrupts that column alone.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from viewkeeper.errors import PositionLost
 from viewkeeper.messages import Change, Position, Transaction
 from viewkeeper.sources.base import Disruption, as_transaction
-from viewkeeper.sources.delta.commits import Columns
+from viewkeeper.sources.delta.commits import Commit
 from viewkeeper.sources.delta.steps import Versions
 from viewkeeper.sources.delta.table import LakeTable, State, commit_changes
 from viewkeeper.sources.lake.column_types import Misfit
 from viewkeeper.sources.lake.content import FileGone
 from viewkeeper.sources.lake.keys import violation
 from viewkeeper.sources.lake.workshop import Workshop
+from viewkeeper.sources.layout import VIEW, Alteration, alterations, lost_columns
 from viewkeeper.sql.relation import Relation
 
 Event = Transaction | Disruption
@@ -53,11 +55,20 @@ class Follower:
                 "reload the views over this source",
             )
         commit = table.commit(state)
-        broken = self._why_broken(state, commit.problem, commit.columns, relation)
+        broken = commit.problem or state.problem
+        before, now = state.found(relation), replace(state, columns=commit.columns or state.columns).found(relation)
+        lost = {**lost_columns(relation, before), **lost_columns(relation, now)}
+        events: list[Event] = [
+            Disruption.of(relation.name, place, one)
+            for one in alterations(relation, now)
+            if not (one.columns or frozenset()) <= lost_columns(relation, before).keys()
+        ]
         changes: list[Change] = []
         if broken is None and name not in self._broken:
+            absent = frozenset({*lost, *relation.gone})
             try:
-                changes = commit_changes(state, commit, relation, self._workshop)
+                changes, misfits = self._changes(state, commit, relation, now, absent)
+                events += [Disruption.of(relation.name, place, one) for one in misfits]
             except Misfit as error:
                 broken = str(error)
             except FileGone as error:
@@ -71,17 +82,26 @@ class Follower:
         if broken is not None:
             told = name not in self._broken
             self._broken.add(name)
-            return [Disruption(relation.name, place, broken)] if told else []
+            found = Alteration(f"{broken}; mend the table, then run 'viewkeeper reload {VIEW}'")
+            return [Disruption.of(relation.name, place, found)] if told else []
         self._broken.discard(name)
-        return [as_transaction(source, place, changes, looks=True)] if changes else []
+        return [*events, *([as_transaction(source, place, changes, looks=True)] if changes else [])]
 
-    def _why_broken(self, state: State, problem: str | None, columns: Columns | None, relation: Relation) -> str | None:
-        if problem or state.problem:
-            return problem or state.problem
-        registered = columns_of_relation(relation)
-        if columns is not None and columns != state.columns:
-            return "its columns have changed"
-        return None if state.columns == registered else "its columns were others at this version"
+    def _changes(
+        self, state: State, commit: Commit, relation: Relation, now: Relation, absent: frozenset[str]
+    ) -> tuple[list[Change], list[Alteration]]:
+        """What a commit changes, and the columns that were widened and hold values that do not fit: these are NULL."""
+        try:
+            return commit_changes(state, commit, relation, self._workshop, absent), []
+        except Misfit as error:
+            types = dict(zip(now.columns, now.types, strict=True))
+            registered = zip(relation.columns, relation.types, strict=True)
+            wider = frozenset(column for column, type in registered if types.get(column, type) != type) - absent
+            if not wider:
+                raise
+            what = f"{error}: the column was widened; 'viewkeeper reload {VIEW}' takes the new type"
+            without = commit_changes(state, commit, relation, self._workshop, absent | wider)
+            return without, [Alteration(what, wider, recomputable=True)]
 
     def _key_violation(
         self, state: State, relation: Relation, changes: list[Change], *, was_broken: bool
@@ -96,8 +116,3 @@ class Follower:
         except FileGone:
             # The table has gone on and was vacuumed: later versions are looked at again.
             return None
-
-
-def columns_of_relation(relation: Relation) -> Columns:
-    """The columns with which a table was registered."""
-    return tuple(zip(relation.columns, relation.types, strict=True))

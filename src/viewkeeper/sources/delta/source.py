@@ -9,7 +9,7 @@ Nothing is installed in a table, and no change data feed is needed.
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ from viewkeeper.errors import (
 from viewkeeper.messages import Fetch, Position, Transaction, position
 from viewkeeper.sources.base import GLOBAL_TX, Batch, Finding, Reading, Request, Source
 from viewkeeper.sources.delta.commits import LOG
-from viewkeeper.sources.delta.follower import Event, Follower, columns_of_relation
+from viewkeeper.sources.delta.follower import Event, Follower
 from viewkeeper.sources.delta.marks import Marks
 from viewkeeper.sources.delta.steps import RecordedSteps, Steps, VersionSteps, made_anew
 from viewkeeper.sources.delta.table import LakeTable, State
@@ -38,6 +38,7 @@ from viewkeeper.sources.lake.keys import violation
 from viewkeeper.sources.lake.names import check_column_names
 from viewkeeper.sources.lake.options import checked_key, declared_keys, folder_and_options, refuse_others, seconds
 from viewkeeper.sources.lake.workshop import SMALL, Workshop
+from viewkeeper.sources.layout import laid_out
 from viewkeeper.sql.relation import Relation
 
 if TYPE_CHECKING:
@@ -67,12 +68,16 @@ class DeltaSource(Source):
         self._tables = _tables(request, root)
         keys = declared_keys(request, options.get("key", ""), list(self._tables))
         self._relations: dict[str, Relation] = {}
+        self._found: dict[str, Relation] = {}
         self._read: dict[str, State] = {}
         self._reading = threading.Lock()
-        for name, table in self._tables.items():
-            state = table.state(table.newest())
-            self._read[name] = state
-            self._relations[name] = _relation(request.name, name, state, keys.get(name))
+        for name, table in tuple(self._tables.items()):
+            with request.may_refuse(name):
+                state = table.state(table.newest())
+                found = _relation(request.name, name, state, keys.get(name))
+                self._read[name], self._found[found.name] = state, found
+                self._relations[name] = laid_out(request.layout.get(found.name), found)
+        self._tables = {name: self._tables[name] for name in self._relations}
         self.relations = {relation.name: relation for relation in self._relations.values()}
         self._steps: Steps
         if (root / LOG).is_dir():
@@ -80,6 +85,10 @@ class DeltaSource(Source):
         else:
             self._steps = RecordedSteps(self._tables, workspace)
         self._marks = Marks(self._tables, workspace)
+
+    @property
+    def found(self) -> Mapping[str, Relation]:
+        return self._found
 
     # --- set-up ---
 
@@ -190,8 +199,6 @@ class DeltaSource(Source):
                     state.apply(table.commit(state))
                 except PositionLost:
                     state = self._read[name] = table.state(version)
-            if state.problem is None and state.columns != columns_of_relation(relation):
-                raise SourceUnfit(f"the columns of {relation.name} have changed", _AGAIN)
             if state.problem is not None:
                 raise SourceUnfit(f"{relation.name} cannot be read: {state.problem}", _AGAIN)
             return state.content(relation)

@@ -31,6 +31,7 @@ from viewkeeper.sources.delta.commits import (
 from viewkeeper.sources.lake.content import Content, DataFile
 from viewkeeper.sources.lake.difference import difference
 from viewkeeper.sources.lake.workshop import Workshop
+from viewkeeper.sources.layout import lost_columns
 from viewkeeper.sql.relation import Relation
 
 _PARTITION = "partition."
@@ -54,8 +55,15 @@ class State:
             self.files.pop(path, None)
         self.files.update({path: file for path, (file, _) in commit.adds.items()})
 
-    def content(self, relation: Relation) -> Content:
-        return Content(relation, tuple(self.files.values()))
+    def found(self, relation: Relation) -> Relation:
+        """The relation with the columns that the table has at this version."""
+        names, types = zip(*self.columns, strict=True)
+        return Relation(relation.name, relation.source, names, types, relation.key)
+
+    def content(self, relation: Relation, absent: frozenset[str] = frozenset()) -> Content:
+        """The rows in the registered columns; those that are lost, or `absent`, are NULL."""
+        lost = frozenset(lost_columns(relation, self.found(relation)))
+        return Content(relation, tuple(self.files.values()), lost | absent | frozenset(relation.gone))
 
 
 class LakeTable:
@@ -142,11 +150,13 @@ class LakeTable:
         return DataFile(file_path(self.path, action["path"]), action["num_records"], constants)
 
 
-def commit_changes(state: State, commit: Commit, relation: Relation, workshop: Workshop) -> list[Change]:
-    """What a commit changes in the relation; the state is still that before it."""
+def commit_changes(
+    state: State, commit: Commit, relation: Relation, workshop: Workshop, absent: frozenset[str]
+) -> list[Change]:
+    """What a commit changes in the relation; the state is still that before it. `absent` columns are NULL."""
     gone = tuple(state.files[path] for path, moved in commit.removes.items() if moved and path in state.files)
     come = tuple(file for file, is_new in commit.adds.values() if is_new)
-    return difference(Content(relation, gone), Content(relation, come), workshop)
+    return difference(Content(relation, gone, absent), Content(relation, come, absent), workshop)
 
 
 def _unavailable(path: Path, error: Exception) -> SourceError:

@@ -9,7 +9,7 @@ copy costs what has changed. A crash leaves temporary files and data that no cop
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,10 @@ class FileCopy:
     digest: str
     rows: int
     data: str | None
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    """the columns that are NULL in all of its rows, because it does not have them, or not so that they fit; and why"""
+    widened: bool = False
+    """whether all of these are there, with values of a wider type"""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,11 @@ class TableCopy:
 
     files: tuple[FileCopy, ...]
     broken: str | None = None
+
+    @property
+    def lacks(self) -> dict[str, str]:
+        """The columns that some file does not have."""
+        return {column: reason for file in self.files for column, reason in file.lacks.items()}
 
     def same_rows(self, other: "TableCopy") -> bool:
         """Whether the same bytes are there, under whatever names."""

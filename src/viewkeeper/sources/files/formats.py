@@ -8,6 +8,7 @@ A file that does not fit the columns of its table is a Misfit.
 """
 
 import csv
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,8 +22,9 @@ import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
-from viewkeeper.sources.lake.column_types import Misfit, conform
+from viewkeeper.sources.lake.column_types import Misfit, conform, spark_type
 from viewkeeper.sources.lake.content import ROWS_AT_ONCE
+from viewkeeper.sources.layout import widens
 
 ENDINGS = {
     "parquet": (".parquet", ".pq"),
@@ -43,6 +45,15 @@ class Format:
     delimiter: str = ","
 
 
+@dataclass(frozen=True)
+class Lack:
+    """Why a file says nothing of a column of its table."""
+
+    reason: str
+    widened: bool = False
+    """whether it does, in a wider type"""
+
+
 def format_of(name: str) -> str | None:
     """The format that the name of a file tells."""
     return next((format for format, endings in ENDINGS.items() if name.lower().endswith(endings)), None)
@@ -58,21 +69,44 @@ def stem(name: str) -> str:
     return name[: len(name) - len(ending)]
 
 
-def typed_batches(path: Path, format: Format, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of a file in the columns of its table."""
+def typed_batches(path: Path, format: Format, schema: pa.Schema, lacks: dict[str, Lack]) -> Iterator[pa.RecordBatch]:
+    """The rows of a file in the columns of its table. A column that it does not have, or in a wider type with values
+    that do not fit, is NULL and named in `lacks`; one that the table does not have is passed over."""
     try:
         for batch in _opened(path, format, schema):
-            arrays = [conform(field.name, batch[field.name], field.type) for field in schema]
+            arrays = [_field(batch, field, lacks) for field in schema]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
     except pa.ArrowException as error:
         raise Misfit(str(error)) from error
 
 
+def _field(batch: pa.RecordBatch, field: pa.Field, lacks: dict[str, Lack]) -> Any:
+    if field.name not in batch.schema.names:
+        lacks[field.name] = Lack(f"the column {field.name} is gone")
+        return pa.nulls(batch.num_rows, field.type)
+    values = batch[field.name]
+    try:
+        return conform(field.name, values, field.type)
+    except Misfit as error:
+        if not _is_widened(field.type, values.type):
+            raise
+        lacks[field.name] = Lack(f"the column {field.name} was widened ({error})", widened=True)
+        return pa.nulls(batch.num_rows, field.type)
+
+
+def _is_widened(registered: pa.DataType, found: pa.DataType) -> bool:
+    if pa.types.is_nested(found):
+        return False
+    before, now = spark_type("", "", registered), spark_type("", "", found)
+    return before != now and widens(before, now)
+
+
 def _opened(path: Path, format: Format, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     if format.name == "parquet":
         with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
-            _check_columns(file.schema_arrow.names, schema)
-            yield from file.iter_batches(batch_size=ROWS_AT_ONCE)
+            names = file.schema_arrow.names
+            _check_columns(names, schema)
+            yield from file.iter_batches(batch_size=ROWS_AT_ONCE, columns=[one for one in schema.names if one in names])
     elif format.name == "csv":
         yield from _csv_batches(path, format, schema)
     else:
@@ -88,7 +122,9 @@ def _csv_batches(path: Path, format: Format, schema: pa.Schema) -> Iterator[pa.R
                 stream,
                 read_options=pa_csv.ReadOptions(use_threads=False),
                 parse_options=pa_csv.ParseOptions(delimiter=format.delimiter, newlines_in_values=True),
-                convert_options=_conversion({field.name: field.type for field in schema}),
+                convert_options=_conversion(
+                    {field.name: field.type for field in schema}, [one for one in header if one in schema.names]
+                ),
             )
             with reader:
                 yield from reader
@@ -122,7 +158,7 @@ def _json_batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         reader = pa_json.open_json(
             stream,
             read_options=pa_json.ReadOptions(use_threads=False, block_size=_block_size(path)),
-            parse_options=pa_json.ParseOptions(explicit_schema=asked, unexpected_field_behavior="error"),
+            parse_options=pa_json.ParseOptions(explicit_schema=asked, unexpected_field_behavior="ignore"),
         )
         with reader:
             for batch in reader:
@@ -142,16 +178,19 @@ def _days(column: str, texts: Any) -> Any:
 
 def _check_columns(found: Sequence[str], schema: pa.Schema) -> None:
     for column in schema.names:
-        if column not in found:
-            raise Misfit("it is missing", column)
-    for column in found:
-        if column not in schema.names or list(found).count(column) > 1:
-            raise Misfit("it is new, or there twice", column)
+        if list(found).count(column) > 1:
+            raise Misfit("it is there twice", column)
+    if not set(found) & set(schema.names):
+        raise Misfit(f"it has none of the columns {', '.join(schema.names)}")
 
 
-def _conversion(types: dict[str, pa.DataType]) -> pa_csv.ConvertOptions:
+def _conversion(types: dict[str, pa.DataType], columns: Sequence[str] | None = None) -> pa_csv.ConvertOptions:
     return pa_csv.ConvertOptions(
-        column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+        include_columns=columns,
+        column_types=types,
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
     )
 
 
@@ -166,6 +205,21 @@ def _is_blank(path: Path) -> bool:
             if block.strip():
                 return False
     return True
+
+
+def column_names(path: Path, format: Format) -> list[str]:
+    """The columns that a file has, as far as its beginning tells; Misfit if it cannot be read."""
+    try:
+        if format.name == "parquet":
+            return list(pq.read_schema(path).names)
+        if format.name == "csv":
+            return _header(path, format)
+        with pa.input_stream(str(path), compression="detect") as stream:
+            first = next((line for line in TextIOWrapper(stream, "utf-8") if line.strip()), "{}")
+        told = json.loads(first)
+        return list(told) if isinstance(told, dict) else []
+    except (pa.ArrowException, ValueError) as error:
+        raise Misfit(str(error)) from error
 
 
 # --- the types that a file seems to have ---

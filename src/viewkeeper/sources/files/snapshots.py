@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -20,7 +21,7 @@ from viewkeeper.messages import Change
 from viewkeeper.sources.base import PATIENCE
 from viewkeeper.sources.files.copies import Copies, Copy, FileCopy, TableCopy
 from viewkeeper.sources.files.folder import Folder, Listing, Stamp, unreadable
-from viewkeeper.sources.files.formats import typed_batches
+from viewkeeper.sources.files.formats import Lack, typed_batches
 from viewkeeper.sources.files.tables import Table
 from viewkeeper.sources.lake import durable
 from viewkeeper.sources.lake.column_types import Misfit
@@ -28,8 +29,34 @@ from viewkeeper.sources.lake.content import Content, DataFile
 from viewkeeper.sources.lake.difference import difference
 from viewkeeper.sources.lake.keys import violation
 from viewkeeper.sources.lake.workshop import Workshop, write_parquet
+from viewkeeper.sources.layout import VIEW, Alteration
 
 _BLOCK = 1 << 20
+
+
+RELOAD = f"run 'viewkeeper reload {VIEW}'"
+
+
+@dataclass(frozen=True)
+class Lacking(Alteration):
+    """A column that a copy says nothing of."""
+
+    columns: frozenset[str] = frozenset()
+
+
+def lacking(copy: TableCopy) -> list[Lacking]:
+    """The columns that a copy says nothing of, and why."""
+    return [
+        Lacking(
+            f"{file.name}: {reason}; {RELOAD}"
+            if file.widened
+            else f"{file.name}: {reason}; put it back, then {RELOAD}",
+            frozenset({column}),
+            recomputable=file.widened,
+        )
+        for file in copy.files
+        for column, reason in file.lacks.items()
+    ]
 
 
 class Unsettled(Exception):
@@ -54,6 +81,11 @@ class Snapshots:
         self._swept = False
         self._pinning = threading.Lock()
         self._pins: Counter[int] = Counter()
+        noted = copies.registered()
+        self._others = frozenset(
+            name for name, table in tables.items() if name in noted and noted[name] != table.as_registered()
+        )
+        """tables that were copied with other columns than they have"""
         newest = copies.newest()
         self.latest = newest.number if newest else 0
         """the number of the newest copy; 0 if there is none"""
@@ -81,7 +113,8 @@ class Snapshots:
     def _refreshed(self, stop: threading.Event) -> Copy:
         newest = self.copies.newest()
         listing = self._folder.look(self._places)
-        if newest is not None and listing == self._known(newest) and newest.tables.keys() == self._tables.keys():
+        known = newest is not None and not self._others and newest.tables.keys() == self._tables.keys()
+        if newest is not None and known and listing == self._known(newest):
             return newest
         stop.wait(self._quiet)
         if self._folder.look(self._places) != listing:
@@ -115,7 +148,7 @@ class Snapshots:
         }
         if self._folder.look(self._places) != listing:
             raise Unsettled
-        self._listing = listing
+        self._listing, self._others = listing, frozenset()
         self._seen = {(name, file.name): file for name, table in tables.items() for file in table.files}
         made = Copy(newest.number + 1 if newest else 1, tables)
         if newest is not None and made.same_rows(newest):
@@ -130,12 +163,13 @@ class Snapshots:
     ) -> TableCopy:
         if files is None:
             return TableCopy((), f"{table.place.entry} is gone")
-        if before is not None and files and {file.name: file.stamp for file in before.files} == files:
+        others = table.place.table in self._others
+        if before is not None and not others and files and {file.name: file.stamp for file in before.files} == files:
             return before
         copied = []
         for name, stamp in files.items():
             seen = self._seen.get((table.place.table, name))
-            if seen is None or seen.stamp != stamp or seen.data is None:
+            if seen is None or seen.stamp != stamp or seen.data is None or table.place.table in self._others:
                 try:
                     seen = self._copied_file(table, name, stamp, stop)
                 except Misfit as error:
@@ -144,18 +178,20 @@ class Snapshots:
                     )
             copied.append(seen)
         made = TableCopy(tuple(copied))
-        if before is not None and before.same_rows(made):
+        if before is not None and not others and before.same_rows(made):
             return made
         return TableCopy(made.files, violation(self.content(table, made), self._workshop))
 
     def _copied_file(self, table: Table, name: str, stamp: Stamp, stop: threading.Event) -> FileCopy:
         digest = self._digest(table, name, stop)
         path = self.copies.data_path(f"{digest}.parquet")
-        if path.exists():
-            return FileCopy(name, stamp, digest, DataFile(path).count(), path.name)
+        alike = next((file for file in self._seen.values() if file.digest == digest), None)
+        if path.exists() and alike is not None:
+            return replace(alike, name=name, stamp=stamp)
+        lacks: dict[str, Lack] = {}
         temporary = self.copies.temporary()
         try:
-            rows = write_parquet(temporary, table.schema, self._rows(table, name, stop))
+            rows = write_parquet(temporary, table.schema, self._rows(table, name, stop, lacks))
             # Between the digest and here it may have become another file.
             with self._reading(name):
                 if self._folder.stamp(name) != stamp:
@@ -163,11 +199,13 @@ class Snapshots:
             durable.move_into_place(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
-        return FileCopy(name, stamp, digest, rows, path.name)
+        widened = bool(lacks) and all(lack.widened for lack in lacks.values())
+        told = {column: lack.reason for column, lack in lacks.items()}
+        return FileCopy(name, stamp, digest, rows, path.name, told, widened)
 
-    def _rows(self, table: Table, name: str, stop: threading.Event) -> Iterator[pa.RecordBatch]:
+    def _rows(self, table: Table, name: str, stop: threading.Event, lacks: dict[str, Lack]) -> Iterator[pa.RecordBatch]:
         with self._reading(name):
-            for batch in typed_batches(self._folder.path(name), table.format, table.schema):
+            for batch in typed_batches(self._folder.path(name), table.format, table.schema, lacks):
                 if stop.is_set():
                     raise Unsettled
                 yield batch
@@ -202,18 +240,21 @@ class Snapshots:
         ]
         return Content(table.relation, tuple(files))
 
-    def step(self, old: Copy, new: Copy) -> tuple[list[Change], list[tuple[str, str]]]:
-        """The changes from one copy to the next, and the relations that break there, with the reason."""
+    def step(self, old: Copy, new: Copy) -> tuple[list[Change], list[tuple[str, Alteration]]]:
+        """The changes from one copy to the next, and the relations that break there, or columns of them, and why."""
         changes: list[Change] = []
-        breaks: list[tuple[str, str]] = []
+        breaks: list[tuple[str, Alteration]] = []
         for name, table in self._tables.items():
             before, after = old.tables.get(name), new.tables.get(name)
             # A table that joins: whoever wants its rows reads them.
             if before is None or after is None or before.broken:
                 continue
             if after.broken:
-                breaks.append((table.relation.name, after.broken))
+                breaks.append((table.relation.name, Alteration(f"{after.broken}; mend the file, then {RELOAD}")))
             else:
+                breaks += [
+                    (table.relation.name, one) for one in lacking(after) if not one.columns <= before.lacks.keys()
+                ]
                 changes += difference(self.content(table, before), self.content(table, after), self._workshop)
         return changes, breaks
 

@@ -14,7 +14,7 @@ nothing, millions take a gigabyte or two.
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,13 +26,14 @@ from viewkeeper.messages import Fetch, Position, Transaction, position
 from viewkeeper.sources.base import GLOBAL_TX, Batch, Disruption, Finding, Reading, Request, Source, as_transaction
 from viewkeeper.sources.files.copies import Copies, Copy
 from viewkeeper.sources.files.folder import Folder
-from viewkeeper.sources.files.snapshots import Snapshots
-from viewkeeper.sources.files.tables import Settings, tables_of
+from viewkeeper.sources.files.snapshots import Snapshots, lacking
+from viewkeeper.sources.files.tables import Settings, found_relation, tables_of
 from viewkeeper.sources.lake.column_types import Misfit
 from viewkeeper.sources.lake.content import Content, FileGone
 from viewkeeper.sources.lake.durable import explained
 from viewkeeper.sources.lake.fetching import answer
 from viewkeeper.sources.lake.workshop import SMALL, Workshop
+from viewkeeper.sql.relation import Relation
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,6 +65,19 @@ class FilesSource(Source):
         self.global_transactions = GLOBAL_TX in self._tables
         self._workshop = Workshop(spark, workspace / "scratch", small)
         self._snapshots = Snapshots(self._folder, self._tables, self._copies, self._workshop, self._settings.quiet)
+
+    @property
+    def found(self) -> Mapping[str, Relation]:
+        newest = self._copies.newest()
+        found = {}
+        for name, table in self._tables.items():
+            copy = newest.tables.get(name) if newest else None
+            lost = (
+                {column for one in lacking(copy) if not one.recomputable for column in one.columns} if copy else set()
+            )
+            if name != GLOBAL_TX:
+                found[table.relation.name] = found_relation(table, self._folder, lost)
+        return found
 
     # --- set-up ---
 
@@ -151,7 +165,7 @@ class FilesSource(Source):
             changes, breaks = self._snapshots.step(old, new)
         except (FileGone, Misfit) as error:
             raise PositionLost(f"the copies of {self.name} are damaged: {error}", _DAMAGED) from error
-        events: list[Transaction | Disruption] = [Disruption(relation, place, reason) for relation, reason in breaks]
+        events: list[Transaction | Disruption] = [Disruption.of(relation, place, one) for relation, one in breaks]
         if changes:
             events.append(as_transaction(self.name, place, changes, looks=True))
         return Batch(events, place)

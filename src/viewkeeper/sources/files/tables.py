@@ -4,7 +4,7 @@ Columns come from what was registered, else from `schema=` in the URL, else from
 JSON are looked through once. From then on they are fixed, and a file that does not fit is a disruption.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +14,10 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from viewkeeper.errors import BadSourceUrl, SourceUnfit, UnknownTable
+from viewkeeper.errors import BadSourceUrl, SourceUnfit, UnknownTable, UnsupportedType
 from viewkeeper.sources.base import GLOBAL_TX, Request
 from viewkeeper.sources.files.folder import Folder, Found, Place, unreadable
-from viewkeeper.sources.files.formats import ENDINGS, Format, seen_schema, unified
+from viewkeeper.sources.files.formats import ENDINGS, Format, column_names, seen_schema, unified
 from viewkeeper.sources.lake.column_types import Misfit, arrow_type, known_type, spark_type
 from viewkeeper.sources.lake.names import check_column_names
 from viewkeeper.sources.lake.options import (
@@ -27,6 +27,7 @@ from viewkeeper.sources.lake.options import (
     refuse_others,
     seconds,
 )
+from viewkeeper.sources.layout import widens
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.type_families import DIALECT, type_name
 
@@ -121,8 +122,10 @@ def tables_of(request: Request, settings: Settings, registered: Mapping[str, Any
         raise BadSourceUrl("schema= does not say which table it is of", f"write schema.{names[0]}=...")
     tables = {}
     for name in [*names, *([GLOBAL_TX] if GLOBAL_TX in places and GLOBAL_TX not in names else [])]:
-        columns, guessed = _columns(name, places[name], folder, settings, registered)
-        tables[name] = _table(request.name, places[name], settings, columns, keys.get(name), guessed)
+        layout = request.layout.get(f"{request.name}.{name}")
+        with request.may_refuse(name):
+            columns, guessed = _columns(name, places[name], folder, settings, registered, layout)
+            tables[name] = _table(request.name, places[name], settings, columns, keys.get(name), guessed)
     return tables
 
 
@@ -149,9 +152,17 @@ def _table(
 
 
 def _columns(
-    name: str, place: Place, folder: Folder, settings: Settings, registered: Mapping[str, Any]
+    name: str,
+    place: Place,
+    folder: Folder,
+    settings: Settings,
+    registered: Mapping[str, Any],
+    layout: Relation | None,
 ) -> tuple[Columns, bool]:
     """The columns of a table, and whether they are guessed."""
+    if layout is not None:
+        columns = tuple(zip(layout.columns, layout.types, strict=True))
+        return columns, bool(registered.get(name, {"guessed": False})["guessed"])
     told = settings.schemas.get(name, settings.schemas.get(""))
     declared = _declared(name, told) if told else None
     if name in registered:
@@ -180,6 +191,28 @@ def _seen(name: str, place: Place, folder: Folder, settings: Settings) -> Column
     if not schema.names:
         raise SourceUnfit(f"{name}: no file tells its columns", f"write schema.{name}=column TYPE, ... in the URL")
     return tuple((field.name, spark_type(name, field.name, field.type)) for field in schema)
+
+
+def found_relation(table: Table, folder: Folder, lost: Collection[str]) -> Relation:
+    """A table with the columns that its files have now: without those that are lost, with wider types and new columns
+    where a file has them. One that cannot be read, or is of a type that cannot be kept, adds none."""
+    relation = table.relation
+    columns = {name: type for name, type in zip(relation.columns, relation.types, strict=True) if name not in lost}
+    for file in folder.look({table.place.table: table.place}).get(table.place.table, {}):
+        try:
+            names = column_names(folder.path(file), table.format)
+            if table.place.format != "parquet" and set(names) <= {*columns, *lost}:
+                continue
+            for field in seen_schema(folder.path(file), table.format):
+                type = spark_type(relation.name, field.name, field.type)
+                before = columns.get(field.name)
+                if field.name in lost or not field.name or field.name.casefold().startswith("_vk_"):
+                    continue
+                if before is None or (table.place.format == "parquet" and widens(before, type)):
+                    columns[field.name] = type
+        except (Misfit, UnsupportedType, OSError):
+            continue
+    return Relation(relation.name, relation.source, tuple(columns), tuple(columns.values()), relation.key)
 
 
 def _declared(name: str, text: str) -> Columns:

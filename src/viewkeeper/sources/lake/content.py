@@ -64,6 +64,8 @@ class Content:
 
     relation: Relation
     files: tuple[DataFile, ...]
+    absent: frozenset[str] = frozenset()
+    """columns that are NULL, whatever the files hold"""
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -100,7 +102,7 @@ class Content:
             for column, values in among.items():
                 # Row groups whose bounds exclude every value are left out. Rows are compared afterwards, in the types
                 # of the relation: those of the file may be others.
-                if column in present and stored.field(column).type == values.type:
+                if column in present and column not in self.absent and stored.field(column).type == values.type:
                     fragment = fragment.subset(ds.field(column).isin(values))
             scanned = fragment.to_batches(
                 columns=present, batch_size=ROWS_AT_ONCE, batch_readahead=4, fragment_readahead=1, use_threads=False
@@ -113,7 +115,9 @@ class Content:
         arrays = []
         for column in needed:
             wanted = self.schema.field(column).type
-            if column in file.constants:
+            if column in self.absent:
+                arrays.append(pa.nulls(batch.num_rows, wanted))
+            elif column in file.constants:
                 scalar = pa.scalar(file.constants[column], wanted)
                 arrays.append(pa.repeat(scalar, batch.num_rows))
             elif column in batch.schema.names:

@@ -35,12 +35,14 @@ from viewkeeper.clock import monotonic
 from viewkeeper.errors import PositionLost, SourceError, SourceUnavailable, SourceUnfit
 from viewkeeper.messages import Change, Position, Transaction
 from viewkeeper.sources.base import Batch, Disruption, as_transaction
+from viewkeeper.sources.layout import VIEW, Alteration, misfit
 from viewkeeper.sources.mysql.catalog import Catalog
 from viewkeeper.sources.mysql.connections import Server
 from viewkeeper.sources.mysql.history import Passed
 from viewkeeper.sources.mysql.places import Reached
 from viewkeeper.sources.mysql.row_images import RowImages
-from viewkeeper.sources.mysql.statements import concerned, savepoint, xa
+from viewkeeper.sources.mysql.statements import Concerned, concerned, savepoint, xa
+from viewkeeper.sources.mysql.types import leaves_values
 
 HEARTBEAT = 0.1
 """Seconds after which the server tells an idle stream how far its log is."""
@@ -62,6 +64,14 @@ _BETWEEN = (XidEvent, QueryEvent, XAPrepareEvent, RotateEvent, HeartbeatLogEvent
 
 _GONE = ("ould not find", "purged", "impossible position", "position > file size", "bogus data", "incorrect position")
 """What a server says of a place that its log does not have; the latter ones, of a log that was reset and begun anew."""
+
+
+STRICT = 1 << 21 | 1 << 22
+"""STRICT_TRANS_TABLES and STRICT_ALL_TABLES, in the sql_mode of a statement"""
+
+
+def _altered(column: str, how: str) -> Alteration:
+    return Alteration(f"the column {column} {how}; run 'viewkeeper reload {VIEW}'", frozenset({column}))
 
 
 class StreamConnection(Connection):  # type: ignore[misc]
@@ -96,8 +106,8 @@ class _Open:
     """The transaction that is being read."""
 
     changes: list[Change] = field(default_factory=list)
-    broken: list[tuple[str, str, Position | None]] = field(default_factory=list)
-    """relation, reason, and where; None: where the transaction ends"""
+    broken: list[tuple[str, Alteration, Position | None]] = field(default_factory=list)
+    """relation, what became of it, and where; None: where the transaction ends"""
     savepoints: list[tuple[str, int]] = field(default_factory=list)
     gtid: str | None = None
 
@@ -113,6 +123,8 @@ class BinlogStream:
         self._reached.file(start.file)
         self._reached.carried = start.offset >> 32 << 32
         self._images: dict[int, RowImages | None] = {}
+        self._charsets: dict[tuple[str, str], str | None] = {}
+        self._recoded: set[tuple[str, str]] = set()
         self._open = _Open()
         self._prepared: dict[str, list[Change]] = {}
         self.events: list[Transaction | Disruption] = []
@@ -246,27 +258,59 @@ class BinlogStream:
         name = captured.relation.name
         table_id = event.table_id
         if table_id not in self._images:
-            self._images[table_id] = RowImages.of(captured.columns, event.columns)
-            if self._images[table_id] is None:
-                self._break(
-                    event.schema, event.table, "the table had other columns, or binlog_row_metadata was not FULL"
-                )
+            columns = [
+                column if column is None or self._same_charset(name, column.name, event.columns) else None
+                for column in captured.columns
+            ]
+            images = self._images[table_id] = RowImages.of(captured.relation, columns, event.columns)
+            if images is None:
+                self._break(event.schema, event.table, "binlog_row_metadata was not FULL")
         images = self._images[table_id]
         if images is None:
             return name, []
-        everything = (1 << len(images.columns)) - 1
+        recoded = [column for relation, column in self._recoded if relation == name]
+        for column in (*images.missing, *recoded):
+            self._open.broken.append((name, _altered(column, "had another type, or was not there"), None))
         for present in (event.columns_present_bitmap, also_present):
-            if present is not None and int.from_bytes(present, "little") & everything != everything:
+            if present is not None and int.from_bytes(present, "little") & images.everything != images.everything:
                 self._break(event.schema, event.table, "rows were logged in part (binlog_row_image of a session)")
                 return name, []
-        return name, images.rows(event.packet.read(event.event_size - event.packet.read_bytes))
+
+        def unfit(number: int, value: object) -> None:
+            column, type = captured.relation.columns[number], captured.relation.types[number]
+            self._open.broken.append((name, misfit(name, column, type, value), None))
+
+        return name, images.rows(event.packet.read(event.event_size - event.packet.read_bytes), unfit)
+
+    def _same_charset(self, relation: str, column: str, logged: list[Any]) -> bool:
+        """Whether the texts of a column are logged as they were when it was first met; its decoder is that of then."""
+        found = next((getattr(one, "character_set_name", None) for one in logged if one.name == column), None)
+        same = self._charsets.setdefault((relation, column), found) == found
+        if not same:
+            self._recoded.add((relation, column))
+        return same
 
     def _break(self, database: str, table: str | None, reason: str, at: Position | None = None) -> None:
         """From a place on (None: the end of the open transaction) the stream no longer tells what relations hold."""
         database, name = self._catalog.spelled(database, table or "")
         for place, captured in self._catalog.by_place.items():
             if place[0] == database and (table is None or place[1] == name):
-                self._open.broken.append((captured.relation.name, reason, at))
+                found = Alteration(f"{reason}; run 'viewkeeper reload {VIEW}'")
+                self._open.broken.append((captured.relation.name, found, at))
+
+    def _break_columns(self, one: Concerned, strict: bool, at: Position) -> None:
+        """A statement has altered columns of a table; those that keep every value go on."""
+        captured = self._catalog.by_place.get(self._catalog.spelled(one.database, one.table or ""))
+        if captured is None:
+            return
+        registered = dict(zip(captured.relation.columns, captured.relation.types, strict=True))
+        spelled = {column.lower(): column for column in registered}
+        for name, written in one.columns or ():
+            column = spelled.get(name.lower())
+            if column is None or leaves_values(registered[column], written, strict=strict):
+                continue
+            told = _altered(column, "was altered" if written else "was dropped or renamed: put it back first")
+            self._open.broken.append((captured.relation.name, told, at))
 
     def _commit(self, event: Any) -> None:
         self._end(self._reached.at(event.packet.log_pos), self._open.changes)
@@ -274,8 +318,8 @@ class BinlogStream:
     def _end(self, position: Position, changes: list[Change], xa: str | None = None) -> None:
         """A transaction is complete, with these changes."""
         done, self._open = self._open, _Open()
-        for relation, reason, at in dict.fromkeys(done.broken):
-            self.events.append(Disruption(relation, at or position, reason))
+        for relation, found, at in dict.fromkeys(done.broken):
+            self.events.append(Disruption.of(relation, at or position, found))
         if changes:
             self.events.append(as_transaction(self._server.source, position, changes))
             self.passed.append(Passed(position, changes, done.gtid, xa))
@@ -298,7 +342,10 @@ class BinlogStream:
         else:
             database = event.schema.decode() if isinstance(event.schema, bytes) else event.schema
             for one in concerned(statement, database):
-                self._break(one.database, one.table, one.how, position)
+                if one.columns is None:
+                    self._break(one.database, one.table, one.how, position)
+                else:
+                    self._break_columns(one, bool(getattr(event, "sql_mode", 0) & STRICT), position)
 
     def _savepoint(self, back: bool, name: str) -> None:
         """Savepoints are in the log only if other engines took part; then what was rolled back is there as well."""

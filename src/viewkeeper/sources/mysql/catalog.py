@@ -6,8 +6,9 @@ from typing import Any
 
 import pymysql
 
-from viewkeeper.errors import SourceUnfit, UnknownTable
+from viewkeeper.errors import SourceUnfit, UnknownTable, UnsupportedType
 from viewkeeper.sources.base import GLOBAL_TX, Request
+from viewkeeper.sources.layout import laid_out
 from viewkeeper.sources.mysql.charsets import Charsets
 from viewkeeper.sources.mysql.connections import DENIED, Server, quoted, run
 from viewkeeper.sources.mysql.foreign_keys import acting_keys
@@ -36,7 +37,10 @@ class Captured:
 
     place: Place
     relation: Relation
-    columns: tuple[Column, ...]
+    columns: tuple[Column | None, ...]
+    """those of the relation; None for one that is gone"""
+    found: Relation
+    """the same with all columns that it has now"""
 
 
 @dataclass(frozen=True)
@@ -87,10 +91,16 @@ class _Search:
             if name not in named:
                 raise UnknownTable(f"{request.name} has a key declared for {name}, which is not captured")
         if request.registered:
-            named = [name for name in named if self._kind_of(*self._place(name))]
+            named = [
+                name for name in named if any(kind == "BASE TABLE" for kind, _ in self._kind_of(*self._place(name)))
+            ]
         if GLOBAL_TX in ordinary:
             named.append(GLOBAL_TX)
-        return [self._captured(name) for name in named]
+        captured = []
+        for name in named:
+            with request.may_refuse(name):
+                captured.append(self._captured(name))
+        return captured
 
     def _ordinary(self) -> list[str]:
         rows = run(
@@ -118,18 +128,22 @@ class _Search:
     def _captured(self, name: str) -> Captured:
         database, table = self._place(name)
         self._check(database, table, name)
-        columns = tuple(
-            column(_declared(name, row), self._charsets, self._mariadb)
-            for row in run(self._connection, COLUMNS, database, table)
-        )
-        relation = Relation(
-            f"{self._request.name}.{name}",
-            self._request.name,
-            tuple(one.name for one in columns),
-            tuple(one.type for one in columns),
-            self._key(database, table, name, columns),
-        )
-        return Captured((database, table), relation, columns)
+        full = f"{self._request.name}.{name}"
+        layout = self._request.layout.get(full)
+        there: dict[str, Column] = {}
+        for row in run(self._connection, COLUMNS, database, table):
+            declared = _declared(name, row)
+            try:
+                there[declared.name] = column(declared, self._charsets, self._mariadb)
+            except UnsupportedType:
+                # One that was added since, or is of another type now: who reads it is told.
+                if layout is None:
+                    raise
+        key = self._key(database, table, name, tuple(there.values()))
+        found = Relation(full, self._request.name, tuple(there), tuple(one.type for one in there.values()), key)
+        relation = laid_out(layout, found)
+        columns = tuple(None if name in relation.gone else there[name] for name in relation.columns)
+        return Captured((database, table), relation, columns, found)
 
     def _check(self, database: str, table: str, name: str) -> None:
         rows = self._kind_of(database, table)
@@ -145,6 +159,9 @@ class _Search:
                 f"{source}.{name} is a {str(kind).lower()}: the log does not tell its changes as rows",
                 "name the tables that it is made of",
             )
+        if self._request.registered:
+            # What has become of one table is told to those who read it.
+            return
         reason = uncapturable(self._connection, (database, table), engine, self._server.user)
         if reason is not None:
             raise UnknownTable(f"{source}.{name} {reason[0]}", reason[1])

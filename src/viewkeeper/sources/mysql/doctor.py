@@ -5,13 +5,14 @@ ours in the user's database, and `remove` puts it back.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pymysql
 
 from viewkeeper.errors import SourceUnavailable, SourceUnfit
-from viewkeeper.sources.base import Finding
+from viewkeeper.sources.base import GLOBAL_TX, Finding
+from viewkeeper.sources.layout import VIEW
 from viewkeeper.sources.mysql.catalog import OWN_PREFIX, Catalog, uncapturable
 from viewkeeper.sources.mysql.connections import Server, quoted, run
 from viewkeeper.sources.mysql.readings import log_status
@@ -88,7 +89,7 @@ class Doctor:
                         f"the user {self._server.user} has no {privilege}",
                         f"GRANT {privilege} ON *.* TO {quoted(self._server.user)}",
                     )
-        for database, table in self._catalog.by_place:
+        for (database, table), captured in self._catalog.by_place.items():
             place = f"{quoted(database)}.{quoted(table)}"
             try:
                 run(connection, f"SELECT * FROM {place} LIMIT 0")
@@ -96,7 +97,12 @@ class Doctor:
                 yield Finding(
                     f"the user {self._server.user} may not read {database}.{table}, or it is gone",
                     f"GRANT SELECT ON {place} TO {quoted(self._server.user)}",
+                    relations=self._alone(captured.relation.name),
                 )
+
+    def _alone(self, relation: str) -> tuple[str, ...]:
+        """global_tx is needed by all."""
+        return () if relation.endswith(f".{GLOBAL_TX}") else (relation,)
 
     def _filters(self, connection: Any) -> Iterator[Finding]:
         try:
@@ -111,15 +117,26 @@ class Doctor:
                     f"the binary log leaves out the database {database}",
                     "take binlog_do_db and binlog_ignore_db out of the server's option file, and restart it",
                 )
-        if variable(connection, "log_slave_updates") == "OFF" or variable(connection, "log_replica_updates") == "OFF":
+        updates = ("log_slave_updates", "log_replica_updates")
+        if any(variable(connection, name) == "OFF" for name in updates) and self._is_replica(connection):
             yield Finding(
-                "log_slave_updates is OFF: if this server is a replica, its log lacks what it receives",
-                "in the option file of a replica: log_slave_updates = ON; or name the primary in the URL",
+                "log_slave_updates is OFF, and this server is a replica: its log lacks what it receives",
+                "in its option file: log_slave_updates = ON; or name the primary in the URL",
                 fatal=False,
             )
 
+    def _is_replica(self, connection: Any) -> bool:
+        """Whether the server follows another one; who may not ask for more is told whether it does now."""
+        for statement in ("SHOW ALL SLAVES STATUS",) if self._mariadb else ("SHOW REPLICA STATUS", "SHOW SLAVE STATUS"):
+            try:
+                return bool(run(connection, statement))
+            except pymysql.Error:
+                continue
+        running = run(connection, "SHOW GLOBAL STATUS LIKE 'Slave\\_running'")
+        return bool(running) and str(running[0][1]).upper() == "ON"
+
     def _tables(self, connection: Any) -> Iterator[Finding]:
-        for place in self._catalog.by_place:
+        for place, captured in self._catalog.by_place.items():
             rows = run(
                 connection,
                 "SELECT engine FROM information_schema.tables WHERE table_schema = %s AND table_name = %s",
@@ -127,7 +144,8 @@ class Doctor:
             )
             reason = uncapturable(connection, place, rows[0][0], self._server.user) if rows else None
             if reason is not None:
-                yield Finding(f"{place[0]}.{place[1]} {reason[0]}", reason[1])
+                what = f"{place[0]}.{place[1]} {reason[0]}"
+                yield Finding(what, reason[1], relations=self._alone(captured.relation.name))
 
     def _keeping(self, connection: Any) -> Iterator[Finding]:
         seconds = float(variable(connection, "binlog_expire_logs_seconds") or 0)
@@ -169,20 +187,22 @@ class Doctor:
         self.check(connection)
 
     def check(self, connection: Any) -> None:
-        """SourceUnfit, with everything that is missing."""
-        self._refuse(self.findings(connection))
-
-    def check_tables(self, connection: Any) -> None:
-        """SourceUnfit if the log does not have all changes of a table."""
-        self._refuse(self._tables(connection))
-
-    def _refuse(self, findings: Iterable[Finding]) -> None:
-        missing = [finding for finding in findings if finding.fatal]
+        """SourceUnfit, with everything that is missing for all tables."""
+        missing = [finding for finding in self.findings(connection) if finding.fatal and not finding.relations]
         if missing:
             raise SourceUnfit(
                 f"{self._server.source}: " + "; ".join(finding.what for finding in missing),
                 "; ".join(finding.mend for finding in missing),
             )
+
+    def unfit_tables(self, connection: Any) -> dict[str, str]:
+        """The relations of which the log does not have all changes, or that cannot be read, and what mends it."""
+        return {
+            relation: f"{finding.what}; run {finding.mend}, then 'viewkeeper reload {VIEW}'"
+            for finding in (*self._grants(connection), *self._tables(connection))
+            for relation in finding.relations
+            if finding.fatal
+        }
 
     def _forget_what_did_not_change(self, connection: Any) -> None:
         try:

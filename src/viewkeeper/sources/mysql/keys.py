@@ -19,7 +19,7 @@ from viewkeeper.algebra.zset import Row
 from viewkeeper.messages import Fetch
 from viewkeeper.sources.mysql.catalog import Captured
 from viewkeeper.sources.mysql.connections import quoted
-from viewkeeper.sources.mysql.types import Column
+from viewkeeper.sources.mysql.types import GONE, Column
 
 PIECE = 1_000_000
 """Characters of keys in one variable: four bytes each at most, and packets hold 16 MB by default."""
@@ -52,9 +52,12 @@ Found = Mapping[str, tuple[str, Column]]
 
 def _found(fetch: Fetch, tables: Mapping[str, Captured]) -> Found:
     return {
-        name: (f"{quoted(operand.alias)}.{quoted(column.name)}", column)
+        name: (f"{quoted(operand.alias)}.{quoted(column.name)}", column) if column is not None else ("NULL", GONE)
         for operand in fetch.operands
-        for name, column in zip(operand.columns, tables[operand.relation.name].columns, strict=True)
+        for table in (tables[operand.relation.name],)
+        for name, column in zip(
+            (f"{operand.alias}.{one}" for one in table.relation.columns), table.columns, strict=True
+        )
     }
 
 

@@ -7,19 +7,22 @@ values must be those of an answer (all bytes of BINARY(n), labels of ENUM and SE
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from viewkeeper.algebra.zset import Row
-from viewkeeper.sources.mysql.types import Column, unfit_value
+from viewkeeper.sources.layout import Fits, fits, widens
+from viewkeeper.sources.mysql.types import INTEGERS, UNSIGNED, Column, unfit_value
+from viewkeeper.sql.relation import Relation
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
 """From the bytes and the place of a field: its value, and the place behind it."""
 
 TINY, SHORT, LONG, FLOAT, DOUBLE, LONGLONG, INT24, DATE, YEAR = 1, 2, 3, 4, 5, 8, 9, 10, 13
+TIME2, JSON, GEOMETRY = 19, 245, 255
 VARCHAR, BIT, TIMESTAMP2, DATETIME2, NEWDECIMAL, ENUM, SET, BLOB, STRING = 15, 16, 17, 18, 246, 247, 248, 252, 254
 
 EXPECTED = {
@@ -52,24 +55,52 @@ NUMBERS = {TINY: "b", SHORT: "h", LONG: "i", LONGLONG: "q"}
 
 @dataclass(frozen=True)
 class RowImages:
-    """What reads the rows of one table, in the form that the log describes."""
+    """What reads the rows of one table, in the form that the log describes.
 
-    columns: tuple[Column, ...]
+    `readers` are those of all logged columns, `places` says for each column of the relation which of them it is.
+    """
+
     readers: tuple[Reader, ...]
+    places: tuple[int | None, ...]
+    checks: tuple[tuple[int, Fits], ...]
+    """for columns that are wider in the log than they were registered: whether a value fits"""
+    missing: tuple[str, ...]
+    """the columns of the relation that the log does not have, or describes otherwise"""
 
     @classmethod
-    def of(cls, columns: tuple[Column, ...], logged: list[Any]) -> "RowImages | None":
-        """None if the log describes another table than the columns: it was altered in between."""
-        if len(columns) != len(logged):
+    def of(cls, relation: Relation, columns: Sequence[Column | None], logged: list[Any]) -> "RowImages | None":
+        """How rows of the log are read; None if it does not name its columns. Those that are no part of the relation
+        are passed over."""
+        names = [found.name for found in logged]
+        if None in names:
             return None
-        if not all(_same(column, found) for column, found in zip(columns, logged, strict=True)):
-            return None
-        return cls(columns, tuple(_reader(column, found) for column, found in zip(columns, logged, strict=True)))
+        readers = [_passing(found) for found in logged]
+        places: list[int | None] = []
+        checks, missing = [], []
+        for number, (name, column) in enumerate(zip(relation.columns, columns, strict=True)):
+            found = logged[names.index(name)] if name in names else None
+            if column is None or found is None or not (_same(column, found) or _alike(column, found)):
+                places.append(None)
+                missing += [name] if column is not None else []
+                continue
+            places.append(names.index(name))
+            readers[names.index(name)] = _reader(column, found)
+            registered = relation.types[number]
+            if (written := _exact(found)) and not widens(written, registered):
+                checks.append((number, fits(registered, written) or bool))
+        return cls(tuple(readers), tuple(places), tuple(checks), tuple(missing))
 
-    def rows(self, data: bytes) -> list[Row]:
-        """All rows of an event, in their order."""
+    @property
+    def everything(self) -> int:
+        """The bitmap of columns that a whole row has."""
+        return (1 << len(self.readers)) - 1
+
+    def rows(self, data: bytes, unfit: Callable[[int, Any], None]) -> list[Row]:
+        """All rows of an event, in their order; `unfit` is told of a value that is NULL in them, since it does not fit
+        the column of that number."""
         rows: list[Row] = []
-        readers = self.readers
+        readers, places = self.readers, self.places
+        as_logged = places == tuple(range(len(readers)))
         bitmap = (len(readers) + 7) // 8
         place, end = 0, len(data)
         while place < end:
@@ -83,8 +114,51 @@ class RowImages:
                     value, place = reader(data, place)
                     row.append(value)
                 nulls >>= 1
+            if not as_logged:
+                row = [None if number is None else row[number] for number in places]
+            for number, check in self.checks:
+                if not check(row[number]):
+                    unfit(number, row[number])
+                    row[number] = None
             rows.append(tuple(row))
         return rows
+
+
+def _exact(found: Any) -> str:
+    """The type of whole or decimal numbers that the log describes; '' for others."""
+    if found.type == NEWDECIMAL:
+        return f"DECIMAL({found.precision}, {found.decimals})"
+    kind = next((kind for kind, code in EXPECTED.items() if code == found.type), "")
+    return (UNSIGNED if getattr(found, "unsigned", False) else INTEGERS).get(kind, "")
+
+
+def _alike(column: Column, found: Any) -> bool:
+    """Whether the log describes a column as it was before it was made wider, or is since: INT and BIGINT, VARCHAR and
+    TEXT of one character set."""
+    now = EXPECTED.get(column.declared.kind, BLOB)
+    if written := _exact(found):
+        return widens(written, column.type) or widens(column.type, written)
+    return column.decode is not None and {now, found.type} <= {VARCHAR, BLOB}
+
+
+def _passing(found: Any) -> Reader:
+    """Passes over a field that nobody reads."""
+    kind = found.type
+    if kind in NUMBERS or kind in (FLOAT, DOUBLE, INT24, YEAR, DATE):
+        return _skip({TINY: 1, SHORT: 2, LONGLONG: 8, DOUBLE: 8, INT24: 3, YEAR: 1, DATE: 3}.get(kind, 4))
+    if kind == NEWDECIMAL:
+        return _decimal(found.precision, found.decimals)
+    if kind == BIT:
+        return _skip(found.bytes)
+    if kind in (ENUM, SET):
+        return _skip(found.size)
+    if kind in (DATETIME2, TIMESTAMP2, TIME2):
+        return _skip({DATETIME2: 5, TIMESTAMP2: 4, TIME2: 3}[kind] + _fraction(found.fsp)[0])
+    return _bytes(found.length_size if kind in (BLOB, JSON, GEOMETRY) else 2 if found.max_length > 255 else 1)
+
+
+def _skip(size: int) -> Reader:
+    return lambda data, at: (None, at + size)
 
 
 def _same(column: Column, found: Any) -> bool:

@@ -2,13 +2,13 @@
 
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any
 
 from viewkeeper.errors import PositionLost
 from viewkeeper.messages import Fetch, Position
-from viewkeeper.sources.base import GLOBAL_TX, Batch, Finding, Reading, Request, Source
+from viewkeeper.sources.base import GLOBAL_TX, Batch, Disruption, Finding, Reading, Request, Source
 from viewkeeper.sources.mysql.binlog import BinlogStream, Start
 from viewkeeper.sources.mysql.catalog import Catalog
 from viewkeeper.sources.mysql.connections import Server, drop, run
@@ -16,6 +16,7 @@ from viewkeeper.sources.mysql.doctor import Doctor
 from viewkeeper.sources.mysql.history import History
 from viewkeeper.sources.mysql.places import number_of, split
 from viewkeeper.sources.mysql.readings import Readings, end_of_log, visible_place
+from viewkeeper.sql.relation import Relation
 
 
 class MySqlSource(Source):
@@ -39,6 +40,10 @@ class MySqlSource(Source):
         self._history = History()
         self.readings = Readings(self._server, self._catalog.by_name, self.mariadb, self._history, self.wait_for_stream)
         self._doctor = Doctor(self._server, self._catalog, self.mariadb, self._identity)
+
+    @property
+    def found(self) -> Mapping[str, Relation]:
+        return {name: self._catalog.by_name[name].found for name in self.relations}
 
     def __repr__(self) -> str:
         return f"MySqlSource({self.name!r}, {self._server.database!r} at {self._server.host})"
@@ -89,13 +94,16 @@ class MySqlSource(Source):
         with self._connection() as connection:
             self._doctor.check(connection)
             after, begin = self._beginning(connection, after)
-            # A table altered since the check, before the place where the stream begins.
-            self._doctor.check_tables(connection)
+            # Looked at behind the place where the stream begins: what was altered before it is not in the stream.
+            unfit = self._doctor.unfit_tables(connection)
             start = self._start(connection, begin)
         self._history.begin(begin)
         self.stream_starts(begin)
         with closing(BinlogStream(self._server, self._catalog, self.mariadb, self._server_id(), start)) as stream:
             begun = False
+            told = [Disruption(relation, after, reason, standing=True) for relation, reason in unfit.items()]
+            if told:
+                yield Batch(told, after)
             for batch in stream.batches(stop):
                 self._history.add(stream.passed)
                 self.passed(batch.upto)

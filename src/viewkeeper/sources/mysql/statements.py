@@ -39,6 +39,24 @@ class Concerned:
     database: str
     table: str | None
     how: str
+    columns: tuple[tuple[str, str], ...] | None = None
+    """the columns alone that it alters, each with the text of its new type, '' if it has none; None: the whole table"""
+
+
+_HARMLESS = re.compile(
+    r"""(?:ADD\s+(?:CONSTRAINT\b.*?\b)?(?:INDEX|KEY|UNIQUE|FULLTEXT|SPATIAL|PRIMARY|CHECK|CONSTRAINT|FOREIGN)\b
+    |DROP\s+(?:INDEX|KEY|PRIMARY|FOREIGN|CONSTRAINT|CHECK)\b|RENAME\s+(?:INDEX|KEY)\b
+    |ALTER\s+(?:INDEX|CHECK|CONSTRAINT)\b|ALTER\s+(?:COLUMN\s+)?\S+\s+(?:SET|DROP)\s+(?:DEFAULT|VISIBLE|INVISIBLE)\b
+    |ADD\s+(?:COLUMN\b|\()|(?:COMMENT|AUTO_INCREMENT|ALGORITHM|LOCK)\s*=?\s*\S+$|$)""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+_ACTING = re.compile(r"\b(?:CASCADE|SET\s+NULL|SET\s+DEFAULT)\b", re.IGNORECASE)
+_EXISTS = r"(?:IF\s+(?:NOT\s+)?EXISTS\s+)?"
+_ADD = re.compile(rf"ADD\s+{_EXISTS}{_NAME}\s+[\w`]", re.IGNORECASE)
+_DROP = re.compile(rf"DROP\s+(?:COLUMN\s+)?{_EXISTS}({_NAME})", re.IGNORECASE)
+_MODIFY = re.compile(rf"MODIFY\s+(?:COLUMN\s+)?{_EXISTS}({_NAME})\s+(.*)", re.IGNORECASE | re.DOTALL)
+_CHANGE = re.compile(rf"CHANGE\s+(?:COLUMN\s+)?{_EXISTS}({_NAME})\s+({_NAME})\s+(.*)", re.IGNORECASE | re.DOTALL)
+_RENAME = re.compile(rf"RENAME\s+COLUMN\s+({_NAME})\s+TO\s+({_NAME})", re.IGNORECASE)
 
 
 def savepoint(statement: str) -> tuple[bool, str] | None:
@@ -73,12 +91,49 @@ def concerned(statement: str, database: str) -> list[Concerned]:
         altered = _ALTER.match(text)
         if altered is None:
             return []
+        columns = _altered_columns(text[altered.end() :])
+        if columns is not None:
+            return [Concerned(*_place(altered[1], database), "ALTER TABLE", columns)]
         names = [altered[1], *(found[1] for found in _ALTER_OTHER.finditer(text, altered.end()))]
         return [Concerned(*_place(name, database), "ALTER TABLE") for name in names]
     if how.startswith("CREATE"):
         created = _CREATE.match(text)
         return [Concerned(*_place(created[1], database), how)] if created else []
     return [Concerned(*place, how) for place in _all_places(text[whole.end() :], database)]
+
+
+def _altered_columns(text: str) -> tuple[tuple[str, str], ...] | None:
+    """The columns that the specifications of an ALTER TABLE alter, with their new types; None if they do more."""
+    columns: list[tuple[str, str]] = []
+    for one in _specifications(text):
+        if renamed := _RENAME.match(one):
+            columns.append((_bare(renamed[1]), ""))
+        elif _HARMLESS.match(one) or _ADD.match(one):
+            # A column that is added under a known name was dropped before, which is told there.
+            if "FOREIGN" in one.upper() and _ACTING.search(one):
+                return None
+        elif changed := _CHANGE.match(one):
+            before, now = _bare(changed[1]), _bare(changed[2])
+            columns.append((before, changed[3] if before.lower() == now.lower() else ""))
+        elif modified := _MODIFY.match(one):
+            columns.append((_bare(modified[1]), modified[2]))
+        elif dropped := _DROP.match(one):
+            columns.append((_bare(dropped[1]), ""))
+        else:
+            return None
+    return tuple(columns)
+
+
+def _specifications(text: str) -> list[str]:
+    """What stands between commas, but for those in parentheses."""
+    parts, depth = [""], 0
+    for token in re.finditer(r"`(?:[^`]|``)*`|.", text, re.DOTALL):
+        depth += {"(": 1, ")": -1}.get(token[0], 0)
+        if token[0] == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += token[0]
+    return [part.strip() for part in parts]
 
 
 def _plain(quoted: re.Match[str]) -> str:

@@ -15,6 +15,7 @@ TINYINT(1) is a number: BOOLEAN is only another name for it, and it can hold 2. 
 have no type in views, and MySQL's JSON is written differently in log and answer.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -22,6 +23,7 @@ from decimal import Decimal
 from typing import Any
 
 from viewkeeper.errors import UnsupportedType
+from viewkeeper.sources.layout import widens
 from viewkeeper.sources.mysql.charsets import UNICODE, Charsets, Decode
 
 MAX_PRECISION = 38
@@ -74,6 +76,10 @@ class Column:
     @property
     def name(self) -> str:
         return self.declared.name
+
+
+GONE = Column(Declared("", "", "varchar", "varchar", 0, 0, 0, None, None, ""), "STRING")
+"""a column that is not there any more"""
 
 
 def column(declared: Declared, charsets: Charsets, mariadb: bool) -> Column:
@@ -136,6 +142,28 @@ def _text(declared: Declared, charsets: Charsets) -> Column:
     if charset in UNICODE:
         return Column(declared, "STRING", shipped="text", compared=compared, decode=decode)
     return Column(declared, "STRING", "CAST({} AS BINARY)", decode, "text", compared, decode=decode)
+
+
+_WRITTEN = re.compile(r"(\w+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(.*)", re.DOTALL)
+_GROWING = {"STRING": TEXTS - {"char"}, "BINARY": BYTES - {"binary"}}
+
+
+def leaves_values(registered: str, written: str, *, strict: bool) -> bool:
+    """Whether every value of a registered type stays what it is when its column is given another type, by the text of
+    that. Numbers do if the type holds all that the registered one does. A text that is too long for its new type is an
+    error if the session is strict; else it would be cut."""
+    found = _WRITTEN.match(written.strip())
+    if found is None:
+        return False
+    kind, first, second, rest = found[1].lower(), found[2], found[3], found[4].upper()
+    kind = {"integer": "int", "numeric": "decimal", "dec": "decimal", "fixed": "decimal"}.get(kind, kind)
+    if kind in INTEGERS:
+        return widens(registered, (UNSIGNED if "UNSIGNED" in rest else INTEGERS)[kind])
+    if kind == "decimal":
+        return widens(registered, f"DECIMAL({first or 10}, {second or 0})")
+    if any(word in rest for word in ("CHARACTER", "CHARSET", "COLLATE", "COMPRESSED", "GENERATED", " AS ")):
+        return False
+    return strict and kind in _GROWING.get(registered, ())
 
 
 def labels_of(full: str) -> tuple[str, ...]:

@@ -8,15 +8,16 @@ the columns, the versions of their entries, the file of the table, the labels of
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from psycopg import sql
 
-from viewkeeper.errors import UnknownTable
+from viewkeeper.errors import UnknownTable, UnsupportedType
 from viewkeeper.sources.base import GLOBAL_TX, Request
+from viewkeeper.sources.layout import VIEW, Alteration, Fits, fits, laid_out, widens
 from viewkeeper.sources.postgres.connections import Connection
-from viewkeeper.sources.postgres.types import ColumnType, Declared, column_type
+from viewkeeper.sources.postgres.types import ColumnType, Declared, column_type, numeric
 from viewkeeper.sql.relation import Relation
 
 _DESCRIBE = """
@@ -47,6 +48,12 @@ WHERE a.attrelid = ANY (%s::int8[]::oid[]) AND a.attnum > 0 AND NOT a.attisdropp
 ORDER BY a.attrelid, a.attnum
 """
 
+RELOAD = f"run 'viewkeeper reload {VIEW}'"
+_INTEGERS = (21, 23, 20)
+_TEXTS = (1043, 25)
+_NUMERIC = 1700
+"""pg_type.oid of int2, int4, int8; of varchar and text; of numeric: these never change"""
+
 _KINDS = {"p": "partitioned", "f": "a foreign table", "v": "a view", "m": "a materialized view", "S": "a sequence"}
 
 
@@ -62,6 +69,8 @@ class Column:
     version: str
     labels: tuple[str, ...]
     type: ColumnType
+    fits: Fits | None = None
+    """whether a value is one of the registered type, where the column is a wider one now"""
 
 
 @dataclass(frozen=True)
@@ -77,22 +86,28 @@ class Shape:
     def written(self) -> dict[str, Any]:
         return asdict(self)
 
-    def difference(self, later: "Shape") -> str | None:
-        """What was altered so that rows may differ; None for what leaves all captured columns as they were."""
+    def difference(self, later: "Shape") -> list[Alteration]:
+        """What was altered so that rows may differ: of the table, or of captured columns; nothing for what leaves them
+        as they were, or makes them wider without rewriting the table."""
         if (self.oid, self.name) != (later.oid, later.name):
-            return f"{self.name} was renamed, or dropped and made again"
+            return [Alteration(f"{self.name} was renamed, or dropped and made again; {RELOAD}")]
+        # VACUUM FULL makes a new file, SET NOT NULL a new version; ALTER TYPE makes both.
+        rewritten = self.file != later.file
+        found = []
         for name, (number, type_oid, typmod, version, labels) in self.columns.items():
             now = later.columns.get(name)
             if now is None:
-                return f"column {name} was dropped or renamed"
-            if (number, type_oid, typmod) != tuple(now[:3]):
-                return f"column {name} has another type, or was dropped and made again"
-            if list(labels) != list(now[4])[: len(labels)]:
-                return f"labels of the type of column {name} were renamed"
-            # VACUUM FULL makes a new file, SET NOT NULL a new version; ALTER TYPE makes both.
-            if self.file != later.file and version != now[3]:
-                return f"column {name} was altered and the table rewritten"
-        return None
+                found.append(gone(name))
+                continue
+            widened = same_or_wider((type_oid, typmod), (now[1], now[2]))
+            if number != now[0] or not widened:
+                found.append(retyped(name))
+            elif list(labels) != list(now[4])[: len(labels)]:
+                found.append(_of(name, "has a type whose labels were renamed"))
+            elif rewritten and version != now[3]:
+                wider = (type_oid, typmod) != (now[1], now[2])
+                found.append(_of(name, "was altered and the table rewritten", recomputable=wider))
+        return found
 
 
 @dataclass(frozen=True)
@@ -106,8 +121,11 @@ class Table:
     row_security: bool
     generated: tuple[str, ...]
     relation: Relation
-    columns: tuple[Column, ...]
+    columns: tuple[Column | None, ...]
+    """those of the relation; None for one that is gone"""
     shape: Shape
+    found: Relation
+    """the same with all columns that it has now"""
 
     @property
     def oid(self) -> int:
@@ -117,7 +135,7 @@ class Table:
     def quoted(self) -> sql.Identifier:
         return sql.Identifier(self.schema, self.name)
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> Column | None:
         return self.columns[self.relation.columns.index(name)]
 
 
@@ -131,8 +149,40 @@ class Tables:
     def all(self) -> list[Table]:
         return [*self.captured.values(), *([self.mark] if self.mark else [])]
 
+    def alone(self, *tables: Table) -> tuple[str, ...]:
+        """The relations of these; global_tx is none, all of them need it."""
+        return tuple(table.relation.name for table in tables if table is not self.mark)
+
     def of(self, relation: str) -> Table:
         return next(table for table in self.captured.values() if table.relation.name == relation)
+
+
+def gone(column: str) -> Alteration:
+    """A column that a table no longer has under this name."""
+    return _of(column, "was dropped or renamed: put it back")
+
+
+def retyped(column: str) -> Alteration:
+    """A column whose type does not hold what it held."""
+    return _of(column, "has another type, or was dropped and made again")
+
+
+def _of(column: str, what: str, *, recomputable: bool = False) -> Alteration:
+    return Alteration(f"the column {column} {what}; {RELOAD}", frozenset({column}), recomputable)
+
+
+def same_or_wider(before: tuple[int, int], now: tuple[int, int]) -> bool:
+    """Whether a type, with its modifier, holds every value of another one as it is."""
+    if before == now:
+        return True
+    (type, typmod), (later, modifier) = before, now
+    if type in _INTEGERS and later in _INTEGERS:
+        return _INTEGERS.index(later) >= _INTEGERS.index(type)
+    if type in _TEXTS and later in _TEXTS:
+        return modifier == -1 or (type == later and typmod != -1 and modifier >= typmod)
+    if type == later == _NUMERIC and typmod >= 4 and modifier >= 4:
+        return widens(numeric(typmod).spark, numeric(modifier).spark)
+    return False
 
 
 def registered(connection: Connection, request: Request) -> Tables:
@@ -156,6 +206,9 @@ def registered(connection: Connection, request: Request) -> Tables:
         places = {written: _place(request, written, schema, found) for written in request.tables}
         chosen = {written: place for written, place in places.items() if place is not None}
     rows = {written: found[place] for written, place in chosen.items()}
+    if request.registered:
+        # Something else is in its place: to those who read it, it is gone.
+        rows = {written: row for written, row in rows.items() if _refusal(row) is None}
     for written, row in rows.items():
         if (reason := _refusal(row)) is not None:
             raise UnknownTable(f"{request.name}.{written} cannot be captured: {reason[0]}", reason[1])
@@ -163,11 +216,11 @@ def registered(connection: Connection, request: Request) -> Tables:
     if mark is not None and _refusal(mark) is not None:
         mark = None
     columns = _columns(connection, [row[0] for row in [*rows.values(), *([mark] if mark else [])]])
-    captured = {
-        row[0]: _table(request, written, row, columns.get(row[0], []))
-        for written, row in rows.items()
-        if written != GLOBAL_TX
-    }
+    captured = {}
+    for written, row in rows.items():
+        if written != GLOBAL_TX:
+            with request.may_refuse(written):
+                captured[row[0]] = _table(request, written, row, columns.get(row[0], []))
     return Tables(captured, _mark(request, mark, columns) if mark else None)
 
 
@@ -214,21 +267,32 @@ def _columns(connection: Connection, oids: Iterable[int]) -> dict[int, list[tupl
 def _table(request: Request, written: str, row: Sequence[Any], columns: Sequence[Sequence[Any]]) -> Table:
     _, schema, name, _, _, identity, _, _, row_security, primary = row
     full = f"{request.name}.{written}"
-    kept = tuple(
-        Column(c[1], c[0], c[2], c[3], c[4], c[6], tuple(c[14]), column_type(Declared(*c[7:14]), full, c[1]))
-        for c in columns
-        if not c[5]
-    )
-    names = tuple(column.name for column in kept)
+    layout = request.layout.get(full)
+    there: dict[str, Column] = {}
+    for c in columns:
+        try:
+            if not c[5]:
+                type = column_type(Declared(*c[7:14]), full, c[1])
+                there[c[1]] = Column(c[1], c[0], c[2], c[3], c[4], c[6], tuple(c[14]), type)
+        except UnsupportedType:
+            # One that was added since, or is of another type now: who reads it is told.
+            if layout is None:
+                raise
     key = request.keys.get(written) or tuple(primary) or None
-    if unknown := set(key or ()) - set(names):
+    if unknown := set(key or ()) - set(there):
         raise UnknownTable(
             f"{full}: the key has {', '.join(sorted(unknown))}, which is no captured column",
-            f"its columns are {', '.join(names)}",
+            f"its columns are {', '.join(there)}",
         )
-    relation = Relation(full, request.name, names, tuple(column.type.spark for column in kept), key)
+    found = Relation(full, request.name, tuple(there), tuple(column.type.spark for column in there.values()), key)
+    relation = laid_out(layout, found)
+    kept = tuple(
+        replace(there[column], fits=fits(type, there[column].type.spark)) if column not in relation.gone else None
+        for column, type in zip(relation.columns, relation.types, strict=True)
+    )
     generated = tuple(c[1] for c in columns if c[5])
-    return Table(schema, name, identity, row_security, generated, relation, kept, _shape(row, columns, names))
+    shape = _shape(row, columns, relation.there)
+    return Table(schema, name, identity, row_security, generated, relation, kept, shape, found)
 
 
 def _shape(row: Sequence[Any], columns: Sequence[Sequence[Any]], names: Sequence[str]) -> Shape:
@@ -250,4 +314,4 @@ def shapes(connection: Connection, tables: Iterable[Table]) -> dict[int, Shape]:
     of = {table.oid: table for table in tables}
     rows = connection.execute(_DESCRIBE + "WHERE c.oid = ANY (%s::int8[]::oid[])", (list(of),)).fetchall()
     columns = _columns(connection, of)
-    return {row[0]: _shape(row, columns.get(row[0], []), of[row[0]].relation.columns) for row in rows}
+    return {row[0]: _shape(row, columns.get(row[0], []), of[row[0]].relation.there) for row in rows}

@@ -128,11 +128,16 @@ def _reading(tables: Tables, held: Rights) -> Iterator[Finding]:
             continue
         if not of_table.may_select and table is not tables.mark:
             grant = sql.SQL("GRANT SELECT ON {} TO {}").format(table.quoted, user)
-            yield Finding(f"the role {held.user} may not read {table.relation.name}", by(grant, of_table.owner))
+            yield Finding(
+                f"the role {held.user} may not read {table.relation.name}",
+                by(grant, of_table.owner),
+                relations=tables.alone(table),
+            )
         if table.row_security:
             yield Finding(
                 f"row level security hides rows of {table.relation.name} from the role {held.user}",
                 by(sql.SQL("ALTER ROLE {} BYPASSRLS").format(user), SUPERUSER),
+                relations=tables.alone(table),
             )
         for column in table.generated:
             yield Finding(
@@ -148,7 +153,8 @@ def _identities(tables: Tables, held: Rights) -> Iterator[_Found]:
             doer = held.doer([table], publishing=False)
             mend = by(sql.SQL("ALTER TABLE ONLY {} REPLICA IDENTITY FULL").format(table.quoted), doer)
             what = f"the replica identity of {table.relation.name} is not FULL"
-            yield _Found(Finding(what, mend, fatal=table is not tables.mark), hinders=bool(doer))
+            fatal = table is not tables.mark
+            yield _Found(Finding(what, mend, fatal, tables.alone(table)), hinders=bool(doer))
 
 
 def _publication(
@@ -180,6 +186,7 @@ def _publication(
                 what if lacking else f"there is no publication {name}",
                 f"{grant}\n{by(publish, doer)}" if grant else by(publish, doer),
                 fatal=not lacking or any(table is not tables.mark for table in lacking),
+                relations=tables.alone(*lacking) if held.publication else (),
             ),
             hinders=bool(doer or grant or partly),
         )

@@ -16,7 +16,7 @@ from viewkeeper.algebra.zset import Row
 from viewkeeper.messages import Fetch
 from viewkeeper.sources.postgres.catalog import Column, Table
 from viewkeeper.sources.postgres.keys import KeyArray, key_array
-from viewkeeper.sources.postgres.types import row_decoder
+from viewkeeper.sources.postgres.types import GONE, ColumnType, row_decoder
 
 _NUMBERS = frozenset({"integer", "decimal", "float"})
 _STRINGS = frozenset({"text", "char", "uuid", "other"})
@@ -28,11 +28,16 @@ class Named:
 
     alias: str
     table: Table
-    column: Column
+    column: Column | None
+    """None if it is gone"""
 
     @property
     def sql(self) -> sql.Composable:
-        return sql.Identifier(self.alias, self.column.name)
+        return sql.SQL("NULL") if self.column is None else sql.Identifier(self.alias, self.column.name)
+
+    @property
+    def type(self) -> ColumnType:
+        return GONE if self.column is None else self.column.type
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ def statement(fetch: Fetch, tables: Mapping[str, Table]) -> Statement:
     named = named_columns(fetch, tables)
     chosen = sql.SQL(", ").join(named[column].sql for column in fetch.columns)
     text, parameters = _selected(chosen, fetch, named, tables)
-    decoders = [named[column].column.type.decode for column in fetch.columns]
+    decoders = [named[column].type.decode for column in fetch.columns]
     return Statement(text, parameters, row_decoder("the rows of", fetch.columns, decoders))
 
 
@@ -90,18 +95,18 @@ def named_columns(fetch: Fetch, tables: Mapping[str, Table]) -> dict[str, Named]
         full: Named(one.alias, table, column)
         for one in fetch.operands
         for table in (tables[one.relation.name],)
-        for full, column in ((f"{one.alias}.{column.name}", column) for column in table.columns)
+        for full, column in zip((f"{one.alias}.{name}" for name in table.relation.columns), table.columns, strict=True)
     }
 
 
 def _equality(one: Named, other: Named) -> sql.Composable | None:
     """What both columns are equal by at the database; None if it has no such equality, and more rows may come."""
-    families = {one.column.type.family, other.column.type.family}
+    families = {one.type.family, other.type.family}
     left, right = one.sql, other.sql
     if families <= _STRINGS:
         if len(families) > 1 or "other" in families:
             left, right = sql.SQL("{}::text").format(left), sql.SQL("{}::text").format(right)
-        if one.column.collation != other.column.collation:
+        if one.column is None or other.column is None or one.column.collation != other.column.collation:
             left, right = (sql.SQL('{} COLLATE "C"').format(side) for side in (left, right))
     elif len(families) > 1 and not families <= _NUMBERS:
         return None
@@ -113,7 +118,7 @@ def _matching(columns: Sequence[Named], keys: Sequence[Row]) -> tuple[list[sql.C
     arrays = [
         (named, array)
         for place, named in enumerate(columns)
-        if (array := key_array(named.column.type, [key[place] for key in keys])) is not None
+        if (array := key_array(named.type, [key[place] for key in keys])) is not None
     ]
     if not arrays:
         return [], ()

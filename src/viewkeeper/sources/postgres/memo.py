@@ -15,7 +15,8 @@ from typing import Any
 from psycopg import sql
 
 from viewkeeper.sources.lake import durable
-from viewkeeper.sources.postgres.catalog import Shape, Tables, shapes
+from viewkeeper.sources.layout import Alteration
+from viewkeeper.sources.postgres.catalog import RELOAD, Shape, Tables, shapes
 from viewkeeper.sources.postgres.connections import Connection
 from viewkeeper.sources.postgres.snapshots import parse_lsn
 from viewkeeper.sources.postgres.watch import memberships
@@ -87,28 +88,35 @@ def confirmed_place(connection: Connection, slot: str) -> int:
     return parse_lsn(row[0]) if row is not None and row[0] else 0
 
 
-def stale_tables(connection: Connection, tables: Tables, publication: str, notes: Notes) -> dict[int, str]:
+def stale_tables(
+    connection: Connection, tables: Tables, publication: str, notes: Notes
+) -> dict[int, tuple[Alteration, ...]]:
     """The tables that were altered since they were installed or added, or not published all the time, and how."""
     memo = (read_memo(connection, publication) or {"tables": {}})["tables"]
     noted, members = notes.read(), memberships(connection, publication)
     stale = {}
     for oid, table in tables.captured.items():
         name = table.shape.name
+        found: list[Alteration] = []
         if name in noted and noted[name]["member"] != members.get(oid):
-            stale[oid] = f"it was taken out of the publication {publication}"
+            found.append(Alteration(f"it was taken out of the publication {publication}; {RELOAD}"))
         for note in (memo.get(name), noted.get(name)):
-            if note is not None and (reason := Shape(**note["shape"]).difference(table.shape)) is not None:
-                stale[oid] = reason
+            if note is not None:
+                found += Shape(**note["shape"]).difference(table.shape)
+        if found:
+            stale[oid] = tuple(dict.fromkeys(found))
     return stale
 
 
-def altered_tables(connection: Connection, tables: Tables, publication: str, notes: Notes) -> dict[str, str]:
+def altered_tables(
+    connection: Connection, tables: Tables, publication: str, notes: Notes
+) -> dict[str, tuple[Alteration, ...]]:
     """The relations that are not as they were when they were added, or opened, and how."""
     now = shapes(connection, tables.captured.values())
     stale = stale_tables(connection, tables, publication, notes)
     found = {}
     for oid, table in tables.captured.items():
-        later = table.shape.difference(now[oid]) if oid in now else "it was dropped"
-        if reason := stale.get(oid) or later:
-            found[table.relation.name] = reason
+        later = table.shape.difference(now[oid]) if oid in now else [Alteration("it was dropped; put it back")]
+        if several := (*stale.get(oid, ()), *later):
+            found[table.relation.name] = tuple(dict.fromkeys(several))
     return found

@@ -144,7 +144,7 @@ class Readings:
             script.append(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE NOWAIT").format(locked))
         script.append(sql.SQL("SELECT pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"))
         oids = sql.SQL(", ").join([sql.Literal(0), *(sql.Literal(table.oid) for table in tables)])
-        has_enums = any(column.labels for table in tables for column in table.columns)
+        has_enums = any(column.labels for table in tables for column in table.columns if column is not None)
         script.append(sql.SQL(_VERSIONS).format(enums=sql.SQL(_ENUMS if has_enums else "NULL"), oids=oids))
         cursor = connection.execute(sql.SQL("; ").join(script))
         for _ in script[2:]:
@@ -161,9 +161,9 @@ class Readings:
         with self._connections.plain() as connection:
             altered = alterations(connection, unsure, self._publication)
         for table in unsure:
-            if (reason := altered.get(table.oid)) is not None:
+            if found := altered.get(table.oid):
                 raise SourceUnfit(
-                    f"{table.relation.name} cannot be read as it is captured: {reason}",
+                    f"{table.relation.name} cannot be read as it is captured: {found[0].reason.partition(';')[0]}",
                     "install the source again, open it anew and reload the views over the table",
                 )
             self._checked[table.oid] = versions.get(table.oid, "")

@@ -15,7 +15,8 @@ from pathlib import Path
 from viewkeeper.errors import PositionLost, SourceUnfit
 from viewkeeper.messages import Fetch, Position
 from viewkeeper.sources.base import PATIENCE, Batch, Finding, Reading, Request, Source, refuse_obstacles, statements
-from viewkeeper.sources.postgres.catalog import registered
+from viewkeeper.sources.layout import Alteration
+from viewkeeper.sources.postgres.catalog import RELOAD, registered
 from viewkeeper.sources.postgres.connections import Connection, Connections
 from viewkeeper.sources.postgres.doctor import findings, missing, obstacles, shortcut
 from viewkeeper.sources.postgres.installing import install, object_name
@@ -25,6 +26,7 @@ from viewkeeper.sources.postgres.removing import remove
 from viewkeeper.sources.postgres.snapshots import Retained, lsn_of, parse_lsn, position_of
 from viewkeeper.sources.postgres.stream import Stream, Wishes
 from viewkeeper.sources.postgres.watch import nudge
+from viewkeeper.sql.relation import Relation
 
 _NUDGE_AFTER = 0.05
 """Seconds after which WAL that nobody has flushed is flushed by us."""
@@ -64,6 +66,10 @@ class PostgresSource(Source):
             passed=lambda: lsn_of(self._passed),
         )
 
+    @property
+    def found(self) -> Mapping[str, Relation]:
+        return {table.relation.name: table.found for table in self._tables.captured.values()}
+
     # --- what is at the server ---
 
     def doctor(self) -> list[Finding]:
@@ -91,7 +97,7 @@ class PostgresSource(Source):
         with self._connections.plain() as connection:
             self._notes.write(connection, self._tables, self._slot, kept)
 
-    def altered(self) -> Mapping[str, str]:
+    def altered(self) -> Mapping[str, Sequence[Alteration]]:
         with self._connections.plain() as connection:
             return altered_tables(connection, self._tables, self._slot, self._notes)
 
@@ -134,14 +140,16 @@ class PostgresSource(Source):
     def transactions(self, after: Position | None, stop: threading.Event) -> Iterator[Batch]:
         # Not from `after` on: what came before it and is not visible yet has to come again first.
         self.stream_starts(None)
-        self._check_slot(after)
+        unfit = self._check_slot(after)
         with self._connections.plain() as connection:
             stale = stale_tables(connection, self._tables, self._slot, self._notes)
-        stream = Stream(self.name, self._connections, self._tables, self._slot, self._retained, self._wishes, stale)
+        told = {oid: (*stale.get(oid, ()), *unfit.get(oid, ())) for oid in {*unfit, *stale}}
+        stream = Stream(self.name, self._connections, self._tables, self._slot, self._retained, self._wishes, told)
         yield from stream.batches(lsn_of(after or ""), stop, self.passed)
 
-    def _check_slot(self, after: Position | None) -> None:
-        """PositionLost unless the slot still has what lies behind `after`, SourceUnfit unless all is in place."""
+    def _check_slot(self, after: Position | None) -> dict[int, list[Alteration]]:
+        """PositionLost unless the slot still has what lies behind `after`, SourceUnfit unless what all tables need is
+        in place; and the tables that lack something of their own, with what it is."""
         with self._connections.plain() as connection:
             slot = connection.execute(
                 "SELECT wal_status FROM pg_replication_slots WHERE slot_name = %s", (self._slot,)
@@ -164,11 +172,18 @@ class PostgresSource(Source):
                 f"{self.name} has not come as far as {after}: it is another server, or was restored from a backup",
                 "install the source again and reload the views over it",
             )
-        if lacking:
+        if common := [finding for finding in lacking if not finding.relations]:
             raise SourceUnfit(
-                f"{self.name} cannot be captured: " + "; ".join(finding.what for finding in lacking),
+                f"{self.name} cannot be captured: " + "; ".join(finding.what for finding in common),
                 f"install it, or run:{statements(lacking)}",
             )
+        oids = {table.relation.name: oid for oid, table in self._tables.captured.items()}
+        unfit: dict[int, list[Alteration]] = {}
+        for finding in lacking:
+            reason = f"{finding.what}; {RELOAD}, which mends it where the role may, or run {finding.mend} first"
+            for relation in finding.relations:
+                unfit.setdefault(oids[relation], []).append(Alteration(reason))
+        return unfit
 
     def acknowledge(self, position: Position) -> None:
         self._wishes.stored = max(self._wishes.stored, lsn_of(position))

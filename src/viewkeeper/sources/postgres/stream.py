@@ -7,13 +7,14 @@ and not changed since. The snapshot lets go of transactions that every reading s
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from viewkeeper.clock import monotonic
 from viewkeeper.errors import PositionLost
 from viewkeeper.messages import Position, Transaction
 from viewkeeper.sources.base import Batch, Disruption
+from viewkeeper.sources.layout import Alteration
 from viewkeeper.sources.postgres.assembly import Assembler
 from viewkeeper.sources.postgres.bell import Bell
 from viewkeeper.sources.postgres.catalog import Table, Tables
@@ -49,7 +50,7 @@ class _Pending:
 
     place: int
     relation: str
-    reason: str
+    found: Alteration
     oid: int | None = None
 
 
@@ -64,14 +65,16 @@ class Stream:
         slot: str,
         retained: Retained,
         wishes: Wishes,
-        stale: Mapping[int, str],
+        stale: Mapping[int, Sequence[Alteration]],
     ) -> None:
         self._source, self._connections, self._tables, self._slot = source, connections, tables, slot
         self._retained, self._wishes = retained, wishes
         self._assembler = Assembler(source, tables, self._altered)
-        self._known: set[int] = set()
-        """tables of which a disruption is told, or will be"""
-        self._pending = [_Pending(0, tables.captured[oid].relation.name, reason) for oid, reason in stale.items()]
+        self._known: set[tuple[int, Alteration]] = set()
+        """what is told of tables, or will be"""
+        self._pending = [
+            _Pending(0, tables.captured[oid].relation.name, one) for oid, several in stale.items() for one in several
+        ]
 
     def batches(self, after: int, stop: threading.Event, passed: Callable[[Position], None]) -> Iterator[Batch]:
         """Everything behind `after`, as it comes."""
@@ -131,11 +134,6 @@ class Stream:
                 streamed.append(completed.streamed)
             if completed.end > after:
                 events += completed.events()
-            else:
-                lost = self._assembler.lost
-                self._pending += [
-                    _Pending(0, d.relation, d.reason) for d in completed.disruptions if d.relation in lost
-                ]
             if len(streamed) >= _MOST:
                 break
         self._retained.add(streamed)
@@ -146,24 +144,24 @@ class Stream:
     def _look(self) -> None:
         with self._connections.plain() as connection:
             seen = look(connection, self._tables.captured.values(), self._slot)
-            for oid, reason in seen.altered.items():
-                if oid not in self._known:
-                    self._known.add(oid)
-                    self._pending.append(_Pending(seen.place, self._tables.captured[oid].relation.name, reason, oid))
+            for oid, several in seen.altered.items():
+                name = self._tables.captured[oid].relation.name
+                for one in [one for one in several if (oid, one) not in self._known]:
+                    self._known.add((oid, one))
+                    self._pending.append(_Pending(seen.place, name, one, oid if one.columns is None else None))
             if self._pending:
                 # They are told at a new place, which may not come for long at an idle server.
                 nudge(connection)
         self._retained.observe(seen.snapshot)
 
-    def _altered(self, table: Table) -> str | None:
+    def _altered(self, table: Table) -> list[Alteration]:
         """Asked when the stream announces a table anew: it does so after every ALTER TABLE."""
         if table.oid not in self._tables.captured:
-            return None
+            return []
         with self._connections.plain() as connection:
-            reason = alterations(connection, [table], self._slot).get(table.oid)
-        if reason is not None:
-            self._known.add(table.oid)
-        return reason
+            found = alterations(connection, [table], self._slot).get(table.oid, [])
+        self._known.update((table.oid, one) for one in found)
+        return found
 
     def _due(self, upto: int) -> list[Transaction | Disruption]:
         """Disruptions whose place has come: behind everything that was committed before them."""
@@ -172,7 +170,7 @@ class Stream:
         for pending in due:
             if pending.oid is not None:
                 self._assembler.lose(pending.oid)
-        return [Disruption(pending.relation, position_of(upto), pending.reason) for pending in due]
+        return [Disruption.of(pending.relation, position_of(upto), pending.found) for pending in due]
 
     def _confirm(self, link: ReplicationLink, upto: int) -> None:
         """What is stored elsewhere, and what every reading shows, the slot may forget."""

@@ -51,10 +51,14 @@ class ColumnType:
     decode: Decode
 
 
+GONE = ColumnType("STRING", "other", str)
+"""a column that is not there any more"""
+
+
 def column_type(declared: Declared, table: str, column: str) -> ColumnType:
     """How a column is kept; UnsupportedType if it cannot be kept exactly."""
     if declared.builtin and declared.name == "numeric":
-        return _numeric(declared.typmod)
+        return numeric(declared.typmod)
     if declared.builtin and declared.name in _PLAIN:
         return _PLAIN[declared.name]
     reason = _refusal(declared)
@@ -77,7 +81,8 @@ def _refusal(declared: Declared) -> str | None:
     return None
 
 
-def _numeric(typmod: int) -> ColumnType:
+def numeric(typmod: int) -> ColumnType:
+    """numeric(precision, scale) by its modifier."""
     if typmod < 4:
         return ColumnType("STRING", "other", str)
     precision = (typmod - 4) >> 16 & 0xFFFF

@@ -1,9 +1,10 @@
 """A look at the server: the present snapshot and place, and what became of the captured tables."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from viewkeeper.sources.postgres.catalog import Table, shapes
+from viewkeeper.sources.layout import Alteration
+from viewkeeper.sources.postgres.catalog import RELOAD, Table, shapes
 from viewkeeper.sources.postgres.connections import Connection
 from viewkeeper.sources.postgres.snapshots import Snapshot, parse_lsn
 
@@ -27,7 +28,7 @@ class Look:
 
     snapshot: Snapshot
     place: int
-    altered: Mapping[int, str]
+    altered: Mapping[int, Sequence[Alteration]]
 
 
 def look(connection: Connection, tables: Iterable[Table], publication: str) -> Look:
@@ -48,7 +49,7 @@ def nudge(connection: Connection) -> None:
     connection.execute("SELECT pg_logical_emit_message(true, 'viewkeeper', '')")
 
 
-def alterations(connection: Connection, tables: Iterable[Table], publication: str) -> dict[int, str]:
+def alterations(connection: Connection, tables: Iterable[Table], publication: str) -> dict[int, list[Alteration]]:
     """What became of tables that differ from what is captured."""
     tables = list(tables)
     now = shapes(connection, tables)
@@ -56,11 +57,12 @@ def alterations(connection: Connection, tables: Iterable[Table], publication: st
     altered = {}
     for table in tables:
         if table.oid not in now:
-            altered[table.oid] = "it was dropped"
-        elif (reason := table.shape.difference(now[table.oid])) is not None:
-            altered[table.oid] = reason
+            altered[table.oid] = [Alteration(f"it was dropped; put it back, then {RELOAD}")]
+        elif found := table.shape.difference(now[table.oid]):
+            altered[table.oid] = found
         elif table.oid not in published:
-            altered[table.oid] = f"it was taken out of the publication {publication}, or is in it only in part"
+            partly = f"it was taken out of the publication {publication}, or is in it only in part; {RELOAD}"
+            altered[table.oid] = [Alteration(partly)]
     return altered
 
 

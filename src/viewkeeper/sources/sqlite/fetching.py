@@ -7,7 +7,7 @@ each row once, however many keys it matches, and uses an index over the matched 
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from viewkeeper.algebra.zset import Row
@@ -22,10 +22,12 @@ _AFFINITIES = {"BIGINT": "INTEGER", "BOOLEAN": "NUMERIC", "DOUBLE": "REAL", "STR
 class Statement:
     """The statement of one fetch; `number` tells its keys from those of the others in the same reading."""
 
-    def __init__(self, fetch: Fetch, number: int) -> None:
+    def __init__(self, fetch: Fetch, number: int, absent: Mapping[str, frozenset[str]] | None = None) -> None:
+        """`absent` are columns of relations that their tables no longer have: they are NULL."""
+        absent = absent or {}
         self.fetch = fetch
         self._keys = quote(f"_vk_keys_{number}")
-        self._among = None if fetch.among is None else Statement(fetch.among, number)
+        self._among = None if fetch.among is None else Statement(fetch.among, number, absent)
         self._alias = {operand.alias: f"o{place}" for place, operand in enumerate(fetch.operands)}
         self._type: dict[str, str] = {}
         self._sql: dict[str, str] = {}
@@ -35,7 +37,8 @@ class Statement:
             for column, name, type in own:
                 self._type[column] = type
                 self._owner[column] = operand.alias
-                self._sql[column] = f"{self._alias[operand.alias]}.{quote(name)}"
+                gone = name in absent.get(operand.relation.name, ())
+                self._sql[column] = "NULL" if gone else f"{self._alias[operand.alias]}.{quote(name)}"
 
     def ship_keys(self, connection: sqlite3.Connection) -> None:
         if self._among is not None:

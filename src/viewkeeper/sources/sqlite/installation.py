@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 
 from viewkeeper.clock import now
 from viewkeeper.errors import SourceError
+from viewkeeper.sources.layout import VIEW, Alteration, widens
 from viewkeeper.sources.sqlite.change_tables import BASE, Capture, Names, base_tables, set_head
 from viewkeeper.sources.sqlite.connections import quote
 from viewkeeper.sources.sqlite.tables import Table, read_table
+from viewkeeper.sources.sqlite.types import StoredType, stored_type
 
 WAL = "wal"
 
@@ -30,6 +32,10 @@ class Captured:
     name: str
     columns: tuple[tuple[str, str], ...]
     current: bool
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(column for column, _ in self.columns)
 
 
 def journal_mode(connection: sqlite3.Connection) -> str:
@@ -80,32 +86,39 @@ class Installation:
 
     # --- is it sound? ---
 
-    def flaw(self, connection: sqlite3.Connection, captured: Captured) -> str | None:
-        """Why a table is no longer captured as it was; None if it is."""
+    def flaws(self, connection: sqlite3.Connection, captured: Captured) -> list[Alteration]:
+        """Why a table, or a column of it, is no longer captured as it was; nothing if it is."""
         try:
-            table = read_table(connection, captured.name)
+            table = read_table(connection, captured.name, captured.names)
         except SourceError as error:
-            return error.detail
+            return [_flaw(error.detail)]
         there = {column.name: column for column in table.columns}
-        for name, declared in captured.columns:
-            if name not in there:
-                return f"table {captured.name} no longer has the column {name}"
-            if there[name].declared != declared:
-                return f"column {name} of table {captured.name} had the type {declared}, and now {there[name].declared}"
-        known = tuple(there[name] for name, _ in captured.columns)
+        found, known = [], []
+        for place, (name, declared) in enumerate(captured.columns):
+            column = there.get(name)
+            if column is None:
+                found.append(_flaw(f"table {captured.name} no longer has the column {name}: put it back", name))
+                # SQLite lets a column go only with its triggers, and renames it in them.
+                column = table.columns[place] if place < len(table.columns) else None
+                if column is None or column.name in captured.names:
+                    return [_flaw(f"table {captured.name} no longer has the column {name}")]
+            elif not _keeps(declared, column.declared):
+                had = f"column {name} of table {captured.name} had the type {declared}, and now {column.declared}"
+                found.append(_flaw(had, name))
+            known.append(column)
         try:
-            wanted = Capture(self.names, captured.number, replace(table, columns=known)).triggers()
+            wanted = Capture(self.names, captured.number, replace(table, columns=tuple(known))).triggers()
         except KeyError:
-            return f"a unique index of table {captured.name} has a column that is not captured"
+            return [_flaw(f"a unique index of table {captured.name} has a column that is not captured")]
         for name, sql in wanted.items():
-            found = connection.execute(
+            trigger = connection.execute(
                 "SELECT sql FROM main.sqlite_master WHERE type = 'trigger' AND name = ?", (name,)
             ).fetchone()
-            if found is None:
-                return f"triggers of table {captured.name} are missing: the table or a trigger was dropped"
-            if found[0] != sql:
-                return f"what is unique in table {captured.name} has changed, or a trigger was altered"
-        return None
+            if trigger is None:
+                return [_flaw(f"triggers of table {captured.name} are missing: the table or a trigger was dropped")]
+            if trigger[0] != sql:
+                return [_flaw(f"what is unique in table {captured.name} has changed, or a trigger was altered")]
+        return found
 
     # --- putting in place ---
 
@@ -129,7 +142,8 @@ class Installation:
         for table in tables:
             columns = tuple((column.name, column.declared) for column in table.columns)
             before = current.get(table.name)
-            if before and before.columns == columns and self.flaw(connection, before) is None:
+            flaws = self.flaws(connection, before) if before else []
+            if before and before.columns == columns and not flaws:
                 continue
             if before:
                 statements += self._retire(before.number)
@@ -142,7 +156,8 @@ class Installation:
                 f"({number}, {literal(table.name)}, {literal(json.dumps(columns))}, 1)"
             )
             statements += Capture(self.names, number, table).statements()
-            if any(one.name == table.name for one in known):
+            captured_since = before is not None and all(flaw.columns is not None for flaw in flaws)
+            if any(one.name == table.name for one in known) and not captured_since:
                 # What happened to it meanwhile is not in the log: whoever follows the log must be told.
                 statements.append(f"INSERT INTO {self.names.log} (tbl, sign) VALUES ({number}, 0)")
                 statements.append(set_head(self.names))
@@ -197,6 +212,19 @@ class Installation:
                     connection.execute(f"UPDATE main.{quote(others[0][0])} SET former = ?", (former,))
                 return None
         return former if former != journal_mode(connection) else None
+
+
+def _flaw(reason: str, column: str | None = None) -> Alteration:
+    told = f"{reason}; then run 'viewkeeper reload {VIEW}'" if column else f"{reason}; run 'viewkeeper reload {VIEW}'"
+    return Alteration(told, None if column is None else frozenset({column}))
+
+
+def _keeps(before: str, now: str) -> bool:
+    """Whether a declared type stands for values that another one holds too."""
+    one, other = stored_type(before), stored_type(now)
+    if isinstance(one, StoredType) and isinstance(other, StoredType):
+        return widens(one.spark, other.spark)
+    return before == now
 
 
 def _now() -> int:

@@ -15,6 +15,7 @@ from viewkeeper.algebra.zset import Row
 from viewkeeper.errors import PositionLost
 from viewkeeper.messages import Change, Transaction, position
 from viewkeeper.sources.base import Batch, Disruption, as_transaction
+from viewkeeper.sources.layout import Alteration
 from viewkeeper.sources.sqlite.change_tables import BASE, Names
 from viewkeeper.sources.sqlite.known_ends import Piece
 from viewkeeper.sources.sqlite.types import StoredType, canonical_prefix
@@ -29,6 +30,8 @@ class Logged:
     relation: str
     columns: tuple[str, ...]
     types: tuple[StoredType, ...] | None
+    places: tuple[int | None, ...]
+    """for each column of the relation, which of these it is"""
 
 
 class LogStream:
@@ -37,6 +40,7 @@ class LogStream:
     def __init__(self, source: str, names: Names) -> None:
         self._source, self._names = source, names
         self._disrupted: set[int] = set()
+        self._told: set[tuple[int, Alteration]] = set()
 
     def portions(self, pieces: Sequence[Piece]) -> Iterator[Sequence[Piece]]:
         """The pieces in portions of some thousand rows; a piece is never cut."""
@@ -60,12 +64,20 @@ class LogStream:
             )
         return rows
 
-    def disrupt(self, flaws: Mapping[int, str], logged: Mapping[int, Logged], at: int) -> list[Disruption]:
-        """Tables that are found to be altered, those that are not known to be yet."""
-        new = [number for number in flaws if number in logged and number not in self._disrupted]
-        self._disrupted.update(new)
-        # However far somebody has come: the table is not captured any more.
-        return [Disruption(logged[number].relation, position(at), flaws[number], standing=True) for number in new]
+    def disrupt(
+        self, flaws: Mapping[int, Sequence[Alteration]], logged: Mapping[int, Logged], at: int
+    ) -> list[Disruption]:
+        """Tables and columns that are found to be altered, those that are not known to be yet."""
+        new = [
+            (number, flaw)
+            for number, several in flaws.items()
+            for flaw in several
+            if number in logged and number not in self._disrupted and (number, flaw) not in self._told
+        ]
+        self._told.update(new)
+        self._disrupted.update(number for number, flaw in new if flaw.columns is None)
+        # However far somebody has come: the table, or the column, is not captured any more.
+        return [Disruption.of(logged[number].relation, position(at), flaw, standing=True) for number, flaw in new]
 
     def batch(self, pieces: Sequence[Piece], rows: Sequence[Row], logged: Mapping[int, Logged]) -> Batch:
         """The transactions of some pieces, whose rows these are."""
@@ -117,6 +129,8 @@ class LogStream:
                 continue
             stored: list[Any] = [rows[place][3 : 3 + len(table.types)] for place in own]
             good, misfit = canonical_prefix(table.types, stored)
+            if table.places != tuple(range(len(table.types))):
+                good = [tuple(None if at is None else row[at] for at in table.places) for row in good]
             converted.update(zip(own, good, strict=False))
             if misfit is not None:
                 column = table.columns[misfit.column]

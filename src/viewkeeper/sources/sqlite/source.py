@@ -20,6 +20,7 @@ from viewkeeper.algebra.zset import Row
 from viewkeeper.errors import PositionLost, SourceUnfit, UnknownTable, UnsupportedType, ViewkeeperError
 from viewkeeper.messages import Fetch, Position, position
 from viewkeeper.sources.base import GLOBAL_TX, Batch, Finding, Reading, Request, Source
+from viewkeeper.sources.layout import Alteration, widens
 from viewkeeper.sources.sqlite.acknowledging import Forgetting
 from viewkeeper.sources.sqlite.catalog import Catalog, known_types
 from viewkeeper.sources.sqlite.change_tables import Names
@@ -31,6 +32,7 @@ from viewkeeper.sources.sqlite.installation import WAL, Captured, Installation, 
 from viewkeeper.sources.sqlite.known_ends import KnownEnds
 from viewkeeper.sources.sqlite.log_stream import Logged, LogStream
 from viewkeeper.sources.sqlite.types import Misfit, StoredType, canonical
+from viewkeeper.sql.relation import Relation
 
 SMALL = 64 << 20
 """Bytes of a database whose rows are counted sooner than a guess at them is corrected."""
@@ -44,7 +46,7 @@ class Checked:
 
     version: int
     captured: Sequence[Captured]
-    flaws: Mapping[int, str]
+    flaws: Mapping[int, Sequence[Alteration]]
 
 
 class SqliteSource(Source):
@@ -71,6 +73,10 @@ class SqliteSource(Source):
         self.relations = self._catalog.relations
         self.global_transactions = f"{self.name}.{GLOBAL_TX}" in self._catalog.table_of
 
+    @property
+    def found(self) -> Mapping[str, Relation]:
+        return self._catalog.found
+
     # --- is all well? ---
 
     def doctor(self) -> list[Finding]:
@@ -86,9 +92,8 @@ class SqliteSource(Source):
             with reading_transaction(connection):
                 plan = self._installation.plan(connection, self._catalog.tables)
                 if plan:
-                    findings.append(
-                        Finding(self._lacking(connection), ";\n".join(["BEGIN IMMEDIATE", *plan, "COMMIT"]) + ";")
-                    )
+                    what, fatal = self._lacking(connection)
+                    findings.append(Finding(what, ";\n".join(["BEGIN IMMEDIATE", *plan, "COMMIT"]) + ";", fatal))
                 mode = journal_mode(connection)
             if mode != WAL:
                 findings.append(
@@ -100,14 +105,16 @@ class SqliteSource(Source):
                 )
         return findings
 
-    def _lacking(self, connection: sqlite3.Connection) -> str:
+    def _lacking(self, connection: sqlite3.Connection) -> tuple[str, bool]:
+        """What is not captured, and whether it is needed."""
         checked = self._check(connection)
         if not checked.captured:
-            return f"nothing captures the changes of {self._database.path}"
+            return f"nothing captures the changes of {self._database.path}", True
         known = {one.name for one in checked.captured if one.current}
-        told = [*checked.flaws.values()]
+        told = [flaw.reason.partition(";")[0] for several in checked.flaws.values() for flaw in several]
         told += [f"table {table.name} is not captured" for table in self._catalog.tables if table.name not in known]
-        return "; ".join(told) or "columns were added or tables left out since capture was installed"
+        added = "columns were added or tables left out since capture was installed; a view that names one captures it"
+        return ("; ".join(told), True) if told else (added, False)
 
     def _check(self, connection: sqlite3.Connection) -> Checked:
         """What is captured in this state of the database; looked up only if the schema has changed."""
@@ -115,7 +122,7 @@ class SqliteSource(Source):
         checked = self._checked
         if checked is None or checked.version != version:
             captured = self._installation.captured(connection)
-            flaws = {one.number: self._installation.flaw(connection, one) for one in captured if one.current}
+            flaws = {one.number: self._installation.flaws(connection, one) for one in captured if one.current}
             checked = Checked(version, captured, {number: flaw for number, flaw in flaws.items() if flaw})
             self._checked = checked
         return checked
@@ -205,22 +212,25 @@ class SqliteSource(Source):
 
     def _log_of(
         self, stream: LogStream, start: int, end: int
-    ) -> tuple[Sequence[Row], Mapping[int, str], Mapping[int, Logged]]:
+    ) -> tuple[Sequence[Row], Mapping[int, Sequence[Alteration]], Mapping[int, Logged]]:
         """Rows of the log, what is wrong with tables in the same state of the database, and how rows are read."""
         with self._database.connection() as connection, reading_transaction(connection):
             checked = self._check(connection)
             rows = stream.rows(connection, start, end)
         wanted = {table: relation for relation, table in self._catalog.table_of.items()}
-        logged = {
-            one.number: Logged(
-                wanted[one.name],
-                tuple(column for column, _ in one.columns),
-                known_types(one.columns) if one.current else None,
-            )
-            for one in checked.captured
-            if one.name in wanted
-        }
+        logged = {one.number: self._logged(one, wanted[one.name]) for one in checked.captured if one.name in wanted}
         return rows, checked.flaws, logged
+
+    def _logged(self, captured: Captured, relation: str) -> Logged:
+        """How rows are read that were captured so; not at all, if a column has another type since."""
+        names, types = tuple(column for column, _ in captured.columns), known_types(captured.columns)
+        told = self._catalog.relations.get(relation)
+        columns = names if told is None else told.columns
+        known = dict(zip(names, (type.spark for type in types), strict=True))
+        now = {} if told is None else dict(zip(told.columns, told.types, strict=True))
+        alike = all(widens(known[column], type) for column, type in now.items() if column in known)
+        places = tuple(names.index(column) if column in known else None for column in columns)
+        return Logged(relation, names, types if captured.current or alike else None, places)
 
     def _start(self, connection: sqlite3.Connection, after: Position | None) -> int:
         floor, head = self._installation.floor(connection), self._installation.head(connection)
@@ -255,7 +265,7 @@ class SqliteSource(Source):
 
     @contextmanager
     def reading(self, fetches: Sequence[Fetch]) -> Iterator[Reading]:
-        statements = [Statement(fetch, number) for number, fetch in enumerate(fetches)]
+        statements = [Statement(fetch, number, self._catalog.absent) for number, fetch in enumerate(fetches)]
         with self._database.connection() as connection:
             for statement in statements:
                 statement.ship_keys(connection)
@@ -285,10 +295,22 @@ class SqliteSource(Source):
         checked = self._fit(connection)
         asked = {self._catalog.table_of[operand.relation.name] for fetch in fetches for operand in fetch.reads}
         for one in checked.captured:
-            if one.number in checked.flaws and one.name in asked:
-                raise UnknownTable(
-                    f"{self.name}: {checked.flaws[one.number]}", "install capture again and reload its views"
-                )
+            for flaw in checked.flaws.get(one.number, ()) if one.name in asked else ():
+                if flaw.columns is None or self._reads(fetches, one.name, flaw.columns):
+                    raise UnknownTable(
+                        f"{self.name}: {flaw.reason.partition(';')[0]}", "install capture again and reload its views"
+                    )
+
+    def _reads(self, fetches: Sequence[Fetch], table: str, columns: frozenset[str]) -> bool:
+        """Whether something is asked of columns that the table had when it was opened."""
+        return any(
+            f"{operand.alias}.{column}" in (*part.columns, *part.matched)
+            for fetch in fetches
+            for part in fetch.parts
+            for operand in part.operands
+            if self._catalog.table_of[operand.relation.name] == table
+            for column in columns - self._catalog.absent[operand.relation.name]
+        )
 
     def _rows(self, connection: sqlite3.Connection, statement: Statement) -> Generator[Sequence[Row]]:
         fetch = statement.fetch

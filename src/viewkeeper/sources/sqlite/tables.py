@@ -6,6 +6,7 @@ of it.
 
 import re
 import sqlite3
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from viewkeeper.errors import UnknownTable, UnsupportedType
@@ -58,14 +59,15 @@ def ordinary_tables(connection: sqlite3.Connection) -> list[str]:
     return sorted(name for (name,) in listed if not name.lower().startswith(("sqlite_", "_vk_")))
 
 
-def read_table(connection: sqlite3.Connection, name: str) -> Table:
-    """A table as it is now; UnknownTable or UnsupportedType if it cannot be captured."""
+def read_table(connection: sqlite3.Connection, name: str, captured: Collection[str] | None = None) -> Table:
+    """A table as it is now; UnknownTable or UnsupportedType if it cannot be captured. Of one that is captured, with
+    these columns, others that cannot be are left out."""
     found = connection.execute(
         "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name = ?", (name,)
     ).fetchone()
     if found is None:
         raise UnknownTable(f"there is no table {name}", "a view or a virtual table cannot be captured: name its tables")
-    columns, primary = _columns(connection, name)
+    columns, primary = _columns(connection, name, captured)
     indexed, unique = _unique_keys(connection, name)
     if found[0]:
         return Table(name, columns, None, indexed, unique)
@@ -77,7 +79,9 @@ def read_table(connection: sqlite3.Connection, name: str) -> Table:
     return Table(name, columns, rowid, key, unique)
 
 
-def _columns(connection: sqlite3.Connection, table: str) -> tuple[tuple[Column, ...], list[str]]:
+def _columns(
+    connection: sqlite3.Connection, table: str, captured: Collection[str] | None
+) -> tuple[tuple[Column, ...], list[str]]:
     columns, primary = [], []
     listed = connection.execute(
         'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_xinfo(?) WHERE hidden <> 1 ORDER BY cid',
@@ -86,6 +90,8 @@ def _columns(connection: sqlite3.Connection, table: str) -> tuple[tuple[Column, 
     for name, declared, not_null, default, place in listed.fetchall():
         way_out = stored_type(declared)
         if not isinstance(way_out, StoredType):
+            if captured is not None and name not in captured:
+                continue
             raise UnsupportedType(
                 f"column {name} of table {table} has the type {declared or '(none)'}, whose values cannot be kept "
                 "exactly",

@@ -101,6 +101,9 @@ _TIMESTAMPS = StoredType(
     "TIMESTAMP_NTZ", (str,), _timestamp, "text YYYY-MM-DD HH:MM:SS, with 3, 6 or no digits behind the point"
 )
 
+ABSENT = StoredType("STRING", (), None, "nothing")
+"""a column that is not there any more: it is NULL"""
+
 _BY_NAME = {
     **dict.fromkeys(
         ("INT", "INTEGER", "TINYINT", "SMALLINT", "MEDIUMINT", "BIGINT", "INT2", "INT4", "INT8"),

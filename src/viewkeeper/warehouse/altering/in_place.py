@@ -27,7 +27,7 @@ from viewkeeper.warehouse.self_maintained.automatic import REMOTE
 from viewkeeper.warehouse.self_maintained.choosing import is_automatic, storage_for
 from viewkeeper.warehouse.self_maintained.creating import reached_level
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, self_maintained
-from viewkeeper.warehouse.summaries.lattice import lattice_name
+from viewkeeper.warehouse.summaries.lattice import is_lattice, lattice_name
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.summaries.overview import Overview
 from viewkeeper.warehouse.view_properties import ALGORITHM, VIEWS
@@ -115,7 +115,7 @@ def _of_summary(
         if name in found.properties:
             return ("what is stored for it is something else",)
     fact = present.properties[SUMMARY]["facts"]["fact"]
-    if lattice_name(fact, dict(new.properties)) != present.group:
+    if not is_lattice(present.group, lattice_name(fact, dict(new.properties))):
         return ("summaries that are refreshed otherwise are another lattice",)
     if _refreshed(old) != _refreshed(new):
         others = [

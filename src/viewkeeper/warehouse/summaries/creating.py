@@ -10,10 +10,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from viewkeeper.errors import UnsupportedClause
+from viewkeeper.errors import DefinitionError, UnknownName, UnsupportedClause
 from viewkeeper.levels import Level
 from viewkeeper.messages import Vector
 from viewkeeper.sql.parse import parse_view
+from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.refresh_mode import RefreshMode, refresh_of
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, Member, SummaryView
@@ -27,7 +28,7 @@ from viewkeeper.warehouse.catalog import Layout
 from viewkeeper.warehouse.columns import RESERVED, WEIGHT
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.summaries.first_content import Base, FirstContent, NewTable, first_contents
-from viewkeeper.warehouse.summaries.lattice import Facts, Lattice, lattice_name
+from viewkeeper.warehouse.summaries.lattice import Facts, Lattice, followed, lattice_name
 from viewkeeper.warehouse.summaries.naming import SUMMARY, slug
 from viewkeeper.warehouse.summaries.refused import refuse_joining, refuse_summary, refuse_unreadable, taken_group
 from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL, SOURCES, VIEWS
@@ -47,12 +48,15 @@ class Creation:
     parsed: SummaryView | Family
     relations: Mapping[str, Relation]
     tables: list[NewTable] = field(default_factory=list)
+    name: str = ""
+    """of the lattice"""
 
     def run(self) -> str:
         """Create everything; the name of the summary."""
+        refuse_summary(self.parsed)
+        self._choose_lattice()
         parsed = self.parsed
         properties = dict(parsed.properties)
-        refuse_summary(parsed)
         members: Sequence[tuple[SummaryView, int | None, Member | None]] = (
             [(member.view, place, member) for place, member in enumerate(parsed.members)]
             if isinstance(parsed, Family)
@@ -78,10 +82,33 @@ class Creation:
 
     # --- what it needs ---
 
+    def _choose_lattice(self) -> None:
+        """The lattice that the summary joins, or begins: beside one of the same name, if that was made before the
+        columns were there that it reads."""
+        summaries, properties = self.summaries, dict(self.parsed.properties)
+        view = self.parsed.members[0].view if isinstance(self.parsed, Family) else self.parsed
+        called = self.name = lattice_name(defined(view).star.fact.name, properties)
+        number = 1
+        while (lattice := summaries.lattices().get(self.name)) is not None:
+            own = followed(lattice.facts, self.relations, summaries.catalog)
+            try:
+                parsed = parse_definition(self.parsed.sql, own) if own != self.relations else self.parsed
+            except UnknownName as error:
+                if "group" in properties:
+                    raise DefinitionError(
+                        f"{self.parsed.name} reads a column that is newer than group {called}: {error.detail}",
+                        "give it a group of its own, or leave the property out",
+                    ) from None
+                number += 1
+                self.name = f"{called} {number}"
+                continue
+            assert isinstance(parsed, SummaryView | Family)
+            self.parsed, self.relations = parsed, own
+            return
+
     def _facts(self, fact: Relation, dimensions: set[Relation]) -> tuple[Facts, Lattice | None]:
         """Where the facts come from, with what this summary adds; and the lattice that it joins, if there is one."""
-        properties = dict(self.parsed.properties)
-        name = lattice_name(fact.name, properties)
+        properties, name = dict(self.parsed.properties), self.name
         lattice = self.summaries.lattices().get(name)
         keeper = self.summaries.keeper
         over_view = fact.source == VIEWS
@@ -97,7 +124,6 @@ class Creation:
                 fact.name,
                 over_view or properties.get("core") == "stored",
             )
-        self.name = name
         copies = dict(facts.copies)
         for dimension in sorted(dimensions, key=lambda one: one.name):
             if dimension.source == VIEWS:
@@ -240,5 +266,5 @@ class Creation:
 
 
 def _select_all(relation: Relation) -> str:
-    columns = ", ".join(quoted(column) for column in relation.columns)
+    columns = ", ".join(quoted(column) for column in relation.there)
     return f"SELECT {columns} FROM {'.'.join(map(quoted, relation.name.split('.')))}"

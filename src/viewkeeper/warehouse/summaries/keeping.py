@@ -89,7 +89,7 @@ class Summaries:
             for group in dict.fromkeys(stored[name].group for name in sorted(stored)):
                 tables = {name: view for name, view in self.catalog.items() if view.group == group}
                 try:
-                    made |= lattices_of(tables, relations, determined, foreign_keys)
+                    made |= lattices_of(tables, relations, determined, foreign_keys, stored=self.catalog)
                 except ViewkeeperError as error:
                     self._halt_tables(group, error.detail)
                 if group in made and self._has_other_inputs(made[group]):
@@ -99,11 +99,11 @@ class Summaries:
             self._known = stored, made
         return self._known[1]
 
-    def _halt_tables(self, lattice: str, reason: str) -> None:
+    def _halt_tables(self, lattice: str, reason: str, *, recomputable: bool = False) -> None:
         halted, state = self._halts.all(), self.writer.last.groups[lattice].last
         for name, table in self.catalog.items():
             if table.group == lattice and not name.startswith(RESERVED) and name not in halted:
-                self._halts.add(name, table.folder, reason, state)
+                self._halts.add(name, table.folder, reason, state, recomputable=recomputable)
 
     def look_again(self) -> None:
         """The relations of the sources may be others."""
@@ -313,9 +313,9 @@ class Summaries:
         halted = self._halts.all()
         return any(name in halted for name in (*lattice.visible, *lattice.inputs))
 
-    def halt(self, lattice: Lattice, reason: str) -> None:
+    def halt(self, lattice: Lattice, reason: str, *, recomputable: bool = False) -> None:
         """Stop refreshing a lattice: its tables stay as they are, and say why."""
-        self._halt_tables(lattice.name, reason)
+        self._halt_tables(lattice.name, reason, recomputable=recomputable)
 
     def refuse_halted_inputs(self, lattice: Lattice) -> None:
         """UsageError if it reads a view that is halted: what is computed from that would be as wrong."""
@@ -363,13 +363,13 @@ class Summaries:
         for folder in folders:
             self._halts.remove(folder)
 
-    def halted_input(self, view: str, reason: str) -> None:
+    def halted_input(self, view: str, reason: str, *, recomputable: bool = False) -> None:
         """A feed or a copy is not maintained any more."""
         for lattice in self.lattices().values():
             if view in lattice.inputs:
                 named = f"{lattice.relation_of(view)}: "
                 own = view.startswith(RESERVED) and not reason.startswith(named)
-                self.halt(lattice, f"{named}{reason}" if own else reason)
+                self.halt(lattice, f"{named}{reason}" if own else reason, recomputable=recomputable)
 
 
 def _written(type: str) -> str:

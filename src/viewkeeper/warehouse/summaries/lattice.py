@@ -9,6 +9,7 @@ The tables have states of their own: each shows the core at one of its vectors. 
 view needs no feed and no copy.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,6 +22,7 @@ from viewkeeper.sql.refresh_mode import Refresh, RefreshMode, refresh_of
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.type_families import type_named
+from viewkeeper.sql.view import columns_read
 from viewkeeper.summary.defined import Defined, defined
 from viewkeeper.summary.derivation import Determined
 from viewkeeper.summary.hidden_nodes import Part, extreme_node, remade
@@ -30,7 +32,7 @@ from viewkeeper.summary.plan import Lineage, changes_of
 from viewkeeper.summary.star import Dimension
 from viewkeeper.summary.statements import stored_types, sum_type
 from viewkeeper.warehouse.catalog import Catalog, Definition
-from viewkeeper.warehouse.columns import WEIGHT
+from viewkeeper.warehouse.columns import HIDDEN, RESERVED, WEIGHT
 from viewkeeper.warehouse.summaries.foreign_keys import DeclaredForeignKeys
 from viewkeeper.warehouse.summaries.naming import SUMMARY, log_name, pending_name, waiting_group
 
@@ -162,6 +164,15 @@ class Lattice:
         held = {view: dimensions[name] for name, view in self.facts.copies.items() if name in dimensions}
         return {self.facts.feed: self.fact, **held}
 
+    @cached_property
+    def read(self) -> dict[str, dict[str, frozenset[str]]]:
+        """Of the views that its changes come from, the columns of their relation that its tables depend on."""
+        columns: dict[str, frozenset[str]] = {}
+        for table in self.tables.values():
+            for name, used in columns_read(table.defined.view.core).items():
+                columns[name] = columns.get(name, frozenset()) | used
+        return {view: {one.name: columns.get(one.name, frozenset())} for view, one in self.input_relations.items()}
+
     @property
     def inputs(self) -> tuple[str, ...]:
         return tuple(self.input_relations)
@@ -186,17 +197,46 @@ def lattice_name(fact: str, properties: Mapping[str, str]) -> str:
     return properties.get("group") or " ".join(parts)
 
 
+def is_lattice(group: str, name: str) -> bool:
+    """Whether a group is the lattice of this name, or one beside it: for columns that the first does not follow."""
+    return group == name or re.fullmatch(rf"{re.escape(name)} \d+", group) is not None
+
+
+def followed(facts: Facts, relations: Mapping[str, Relation], stored: Catalog) -> dict[str, Relation]:
+    """The relations as a lattice has them: with the columns that its feed and its copies have. Those that a table was
+    given later are for lattices that are made later."""
+    found = dict(relations)
+    for name, view in {**facts.copies, facts.fact: facts.feed}.items():
+        if view.startswith(RESERVED) and view in stored and name in found:
+            types = dict(zip(found[name].columns, found[name].types, strict=True))
+            columns = tuple(column for column, _ in stored[view].columns if not column.startswith(HIDDEN))
+            if types.keys() > set(columns):
+                key, gone = found[name].key, found[name].gone
+                found[name] = replace(
+                    found[name],
+                    columns=columns,
+                    types=tuple(types[column] for column in columns),
+                    key=key if key and set(key) <= set(columns) else None,
+                    gone=tuple(column for column in gone if column in columns),
+                )
+    return found
+
+
 def lattices_of(
     catalog: Catalog,
     relations: Mapping[str, Relation],
     determined: Determined | None,
     foreign_keys: DeclaredForeignKeys | None = None,
+    *,
+    stored: Catalog,
 ) -> dict[str, Lattice]:
-    """The lattices of a warehouse, by the name of their group; DefinitionError if a source has lost what one needs."""
+    """The lattices of some groups, by their names; DefinitionError if a source has lost what one needs. `stored` has
+    their feeds and copies too."""
     found: dict[str, list[Table]] = {}
     for definition in sorted(catalog.values(), key=lambda one: (one.created, one.name)):
         if SUMMARY in definition.properties:
-            found.setdefault(definition.group, []).append(table_of(definition, relations))
+            own = followed(Facts(**definition.properties[SUMMARY]["facts"]), relations, stored)
+            found.setdefault(definition.group, []).append(table_of(definition, own))
     return {name: _lattice(name, tables, determined, foreign_keys) for name, tables in found.items()}
 
 

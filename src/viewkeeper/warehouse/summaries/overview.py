@@ -72,7 +72,9 @@ class Overview:
         """The lattice of a group; a DefinitionError if its sources have lost what it needs."""
         if group not in self._lattices:
             tables = {name: view for name, view in self.catalog.items() if view.group == group}
-            self._lattices |= lattices_of(tables, self.relations, self.hierarchies.determined, self.foreign_keys)
+            self._lattices |= lattices_of(
+                tables, self.relations, self.hierarchies.determined, self.foreign_keys, stored=self.catalog
+            )
         return self._lattices[group]
 
     def lattice_of(self, view: str) -> Lattice | None:

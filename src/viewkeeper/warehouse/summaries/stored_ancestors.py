@@ -156,7 +156,7 @@ def _known(files: Files, catalog_commit: int, sources: _Sources) -> tuple[dict[s
     lattices: list[Lattice] = []
     for group in _groups(catalog):
         try:
-            lattices += lattices_of(group, relations, determined).values()
+            lattices += lattices_of(group, relations, determined, stored=catalog).values()
         except ViewkeeperError:
             continue  # a source has lost a column: the summaries over it are halted, and the others answer
     return relations, lattices
