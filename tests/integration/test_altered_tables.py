@@ -2,6 +2,7 @@
 is gone halts it alone, with the statement that mends it."""
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -23,9 +24,9 @@ REGIONS = "CREATE MATERIALIZED VIEW homes AS SELECT p.id AS id, p.region AS regi
 PLACES = "CREATE MATERIALIZED VIEW places AS SELECT r.id AS id, r.name AS name FROM geo.regions r"
 PER_CUSTOMER = """CREATE MATERIALIZED VIEW per_customer AS
     SELECT o.cust AS cust, COUNT(*) AS n FROM shop.orders o GROUP BY o.cust"""
-PER_REGION = """CREATE MATERIALIZED VIEW per_region AS
-    SELECT p.region AS region, COUNT(*) AS n, SUM(o.amount) AS amount
-    FROM shop.orders o JOIN crm.people p ON o.cust = p.id GROUP BY p.region"""
+PER_TAX = (
+    "CREATE MATERIALIZED VIEW per_tax AS SELECT tax, COUNT(*) AS n, SUM(amount) AS amount FROM shop.orders GROUP BY tax"
+)
 
 
 @pytest.fixture
@@ -66,10 +67,40 @@ def halted(warehouse: Warehouse) -> dict[str, str]:
     return {one.view: one.halted.reason for one in warehouse.status().views if one.halted}
 
 
-def all_clean(warehouse: Warehouse, *views: str) -> None:
+EXPECTED = {
+    "amounts": ("shop", "SELECT id, amount FROM orders"),
+    "customers": ("shop", "SELECT id, cust FROM orders"),
+    "items": ("shop", "SELECT id, item FROM lines"),
+    "notes": ("shop", "SELECT id, note FROM orders"),
+    "taxes": ("shop", "SELECT id, tag, tax FROM orders"),
+    "per_customer": ("shop", "SELECT cust, COUNT(*) FROM orders GROUP BY cust"),
+    "per_note": ("shop", "SELECT note, COUNT(*) FROM orders GROUP BY note"),
+    "per_tax": ("shop", "SELECT tax, COUNT(*), SUM(amount) FROM orders GROUP BY tax"),
+    "names": ("crm", "SELECT id, name FROM people"),
+    "homes": ("crm", "SELECT id, region FROM people"),
+    "ages": ("crm", "SELECT id, since FROM people"),
+    "scores": ("crm", "SELECT id, score, debt FROM people"),
+    "places": ("geo", "SELECT id, name FROM regions"),
+    "sizes": ("geo", "SELECT id, size FROM regions"),
+}
+
+
+def rows_at(databases: ThreeDatabases, source: str, query: str) -> list[tuple[object, ...]]:
+    if source == "shop":
+        with psycopg.connect(databases.urls["shop"]) as connection:
+            return connection.execute(query.encode()).fetchall()
+    if source == "crm":
+        with databases.mariadb.session("altered") as session:
+            return [tuple(row) for row in session.execute(query)]
+    with closing(sqlite3.connect(databases.urls["geo"].removeprefix("sqlite:///"))) as connection:
+        return connection.execute(query).fetchall()
+
+
+def all_right(databases: ThreeDatabases, warehouse: Warehouse, *views: str) -> None:
+    """Each view is what its source gives now."""
     for view in views:
-        audit = warehouse.audit(view)
-        assert audit.clean, audit
+        shown = Counter(tuple(row.values()) for row in warehouse.arrow(view).to_pylist())
+        assert shown == Counter(rows_at(databases, *EXPECTED[view])), view
 
 
 def reopened(warehouse: Warehouse) -> Warehouse:
@@ -79,8 +110,8 @@ def reopened(warehouse: Warehouse) -> Warehouse:
 
 
 def test_columns_that_are_added_halt_nothing_and_can_be_used(databases: ThreeDatabases, warehouse: Warehouse) -> None:
-    views = ("amounts", "names", "places", "per_customer", "per_region")
-    for sql in (AMOUNTS, NAMES, PLACES, PER_CUSTOMER, PER_REGION):
+    views = ("amounts", "names", "places", "per_customer")
+    for sql in (AMOUNTS, NAMES, PLACES, PER_CUSTOMER):
         warehouse.create_view(sql)
     shop(databases, "ALTER TABLE orders ADD COLUMN note text DEFAULT 'old', ADD COLUMN at money")
     crm(databases, "ALTER TABLE people ADD COLUMN since DATETIME(3), ADD COLUMN at TIME FIRST, ADD INDEX (name)")
@@ -94,12 +125,10 @@ def test_columns_that_are_added_halt_nothing_and_can_be_used(databases: ThreeDat
     write(800)
     warehouse.catch_up()
     assert not halted(warehouse)
-    all_clean(warehouse, *views)
     with reopened(warehouse) as again:
         write(801)
         again.catch_up()
         assert not halted(again)
-        all_clean(again, *views)
         again.create_view("CREATE MATERIALIZED VIEW notes AS SELECT o.id AS id, o.note AS note FROM shop.orders o")
         again.create_view("CREATE MATERIALIZED VIEW ages AS SELECT p.id AS id, p.since AS since FROM crm.people p")
         again.create_view("CREATE MATERIALIZED VIEW sizes AS SELECT r.id AS id, r.size AS size FROM geo.regions r")
@@ -109,12 +138,11 @@ def test_columns_that_are_added_halt_nothing_and_can_be_used(databases: ThreeDat
         write(802)
         again.catch_up()
         assert not halted(again)
-        all_clean(again, *views, "notes", "ages", "sizes", "per_note")
     with reopened(warehouse) as last:
         write(803)
         last.catch_up()
         assert not halted(last)
-        all_clean(last, *views, "notes", "ages", "sizes", "per_note")
+        all_right(databases, last, *views, "notes", "ages", "sizes", "per_note")
 
 
 @pytest.mark.parametrize("while_following", [True, False])
@@ -137,7 +165,6 @@ def test_a_column_that_is_gone_halts_the_views_that_read_it_alone(
         assert set(told) == {"amounts", "names", "sizes"}
         for view, reason in told.items():
             assert f"viewkeeper reload {view}" in reason, reason
-        all_clean(warehouse, "customers", "homes", "places", "per_customer")
         with pytest.raises(UnknownName, match="amount"):
             warehouse.reload("amounts")
         # What is reloaded takes the table as it is: the others go on all the same.
@@ -145,7 +172,7 @@ def test_a_column_that_is_gone_halts_the_views_that_read_it_alone(
         shop(databases, "INSERT INTO orders VALUES (811, 2, 6)")
         warehouse.catch_up()
         assert set(halted(warehouse)) == {"amounts", "names", "sizes"}
-        all_clean(warehouse, "customers", "homes", "places", "per_customer")
+        all_right(databases, warehouse, "customers", "homes", "places", "per_customer")
         shop(databases, "ALTER TABLE orders RENAME COLUMN price TO amount")
         crm(databases, "ALTER TABLE people ADD COLUMN name VARCHAR(50)")
         geo(databases, "ALTER TABLE regions RENAME COLUMN area TO size")
@@ -156,13 +183,13 @@ def test_a_column_that_is_gone_halts_the_views_that_read_it_alone(
         geo(databases, "INSERT INTO regions VALUES (812, 'z', 2)")
         warehouse.catch_up()
         assert not halted(warehouse)
-        all_clean(warehouse, "amounts", "customers", "names", "homes", "places", "sizes", "per_customer")
+        all_right(databases, warehouse, "amounts", "customers", "names", "homes", "places", "sizes", "per_customer")
 
 
 def test_widened_types_go_on(databases: ThreeDatabases, warehouse: Warehouse) -> None:
     crm(databases, "ALTER TABLE people ADD COLUMN score INT, ADD COLUMN debt DECIMAL(6, 2)")
     shop(databases, "ALTER TABLE orders ADD COLUMN tag varchar(3), ADD COLUMN tax numeric(6, 2)")
-    for sql in (AMOUNTS, CUSTOMERS, NAMES, PER_CUSTOMER, PER_REGION):
+    for sql in (AMOUNTS, CUSTOMERS, NAMES, PER_CUSTOMER, PER_TAX):
         warehouse.create_view(sql)
     warehouse.create_view(
         "CREATE MATERIALIZED VIEW scores AS SELECT p.id AS id, p.score AS score, p.debt AS debt FROM crm.people p"
@@ -170,7 +197,7 @@ def test_widened_types_go_on(databases: ThreeDatabases, warehouse: Warehouse) ->
     warehouse.create_view(
         "CREATE MATERIALIZED VIEW taxes AS SELECT o.id AS id, o.tag AS tag, o.tax AS tax FROM shop.orders o"
     )
-    views = ("amounts", "customers", "names", "per_customer", "per_region", "scores", "taxes")
+    views = ("amounts", "customers", "names", "per_customer", "per_tax", "scores", "taxes")
     warehouse.catch_up()
     crm(
         databases,
@@ -184,7 +211,6 @@ def test_widened_types_go_on(databases: ThreeDatabases, warehouse: Warehouse) ->
     )
     warehouse.catch_up()
     assert not halted(warehouse)
-    all_clean(warehouse, *views)
     # Values that the old types do not hold: the views that read them get the new types by themselves.
     crm(databases, "INSERT INTO people (id, name, region, score, debt) VALUES (821, 'm', 1, 5000000000, 1234567.125)")
     shop(databases, "UPDATE orders SET tax = 1234567890.25 WHERE id = 820")
@@ -194,15 +220,13 @@ def test_widened_types_go_on(databases: ThreeDatabases, warehouse: Warehouse) ->
         "UPDATE orders SET amount = 5000000000 WHERE id = 1",
     )
     warehouse.catch_up()
-    warehouse.catch_up()
     assert not halted(warehouse)
-    all_clean(warehouse, *views)
     with reopened(warehouse) as again:
         shop(databases, "UPDATE orders SET amount = 6000000000 WHERE id = 2")
         crm(databases, "UPDATE people SET score = 6000000000 WHERE id = 820")
         again.catch_up()
         assert not halted(again)
-        all_clean(again, *views)
+        all_right(databases, again, *views)
 
 
 def test_a_swapped_table_halts_the_views_over_it_alone(databases: ThreeDatabases, warehouse: Warehouse) -> None:
@@ -223,12 +247,12 @@ def test_a_swapped_table_halts_the_views_over_it_alone(databases: ThreeDatabases
         told = halted(again)
         assert set(told) == {"amounts"}
         assert "viewkeeper reload amounts" in told["amounts"]
-        all_clean(again, "items", "names")
+        all_right(databases, again, "items", "names")
         again.reload("amounts")
         shop(databases, "INSERT INTO orders VALUES (832, 1, 9)", "INSERT INTO lines VALUES (832, 1, 'last')")
         again.catch_up()
         assert not halted(again)
-        all_clean(again, "amounts", "items", "names")
+        all_right(databases, again, "amounts", "items", "names")
 
 
 def test_a_wrong_replica_identity_halts_the_views_over_its_table_alone_and_a_reload_mends_it(
@@ -245,10 +269,10 @@ def test_a_wrong_replica_identity_halts_the_views_over_its_table_alone_and_a_rel
     with reopened(warehouse) as again:
         again.catch_up()
         assert set(halted(again)) == {"amounts"}
-        all_clean(again, "items", "names")
+        all_right(databases, again, "items", "names")
         again.reload("amounts")
         for number in (841, 842):
             shop(databases, f"UPDATE orders SET amount = {number}", f"INSERT INTO lines VALUES ({number}, 1, 'on')")
             again.catch_up()
             assert not halted(again)
-        all_clean(again, "amounts", "items", "names")
+        all_right(databases, again, "amounts", "items", "names")

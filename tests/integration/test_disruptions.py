@@ -93,11 +93,10 @@ def test_a_dropped_column_halts_its_view_and_a_reload_says_what_is_missing(
     all_clean(warehouse, "big", "items")
 
 
-def test_an_altered_type_is_taken_over_by_a_reload(databases: ThreeDatabases, warehouse: Warehouse) -> None:
+def test_a_wider_type_is_taken_over(databases: ThreeDatabases, warehouse: Warehouse) -> None:
     shop(databases, "ALTER TABLE orders ALTER COLUMN amount TYPE bigint", "UPDATE orders SET amount = 5000000000")
     warehouse.catch_up()
-    assert set(halted(warehouse)) == {"big"}
-    warehouse.reload("big")
+    assert not halted(warehouse)
     shop(databases, "UPDATE orders SET amount = 6000000000 WHERE id = 1")
     warehouse.catch_up()
     all_clean(warehouse, "big", "items", "names")

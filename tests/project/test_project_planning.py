@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from project_folder import make_shop
+from project_folder import SHOP, make_shop, write_files
 
-from viewkeeper import Project
+from viewkeeper import Project, ViewkeeperError
 from viewkeeper.errors import DamagedWarehouse, DefinitionError
 from viewkeeper.project.ownership import FILE, MadeCube, Owned, read_owned, write_owned
 from viewkeeper.project.places import Place
@@ -225,3 +225,25 @@ def test_a_table_that_was_not_there_is_looked_for(told: Any) -> None:
     people = f"{CREATE} p AS SELECT name FROM shop.people"
     [step] = shop_project(people).plan(told).sources
     assert (step.action, step.reasons) == ("change", ("the table shop.people is not known yet",))
+
+
+def test_all_errors_of_a_project_are_listed(tmp_path: Path) -> None:
+    make_shop(tmp_path / "shop.db")
+    write_files(
+        tmp_path,
+        {
+            "viewkeeper.yml": SHOP + "  gone: sqlite:///gone.db\n",
+            "views/one.sql": "CREATE MATERIALIZED VIEW one AS SELECT nothing FROM shop.orders",
+            "views/two.sql": "CREATE MATERIALIZED VIEW two AS SELECT id FROM shop.persons",
+            "views/three.sql": "CREATE MATERIALIZED VIEW three AS SELECT id FROM one",
+            "views/four.sql": "CREATE MATERIALIZED VIEW four AS SELECT id FROM gone.things",
+        },
+    )
+    with pytest.raises(ViewkeeperError) as caught:
+        Project.load(tmp_path).plan()
+    said = str(caught.value)
+    assert "3 errors" in said
+    for part in ("gone.db", "one.sql", "nothing", "two.sql", "shop.persons"):
+        assert part in said, said
+    assert "three.sql" not in said, "what it reads is wrong already"
+    assert "four.sql" not in said

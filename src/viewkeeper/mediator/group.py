@@ -361,6 +361,9 @@ class Group:
     def _is_disrupted(self, view: MaintainedView, event: Disruption) -> bool:
         if event.relation not in view.relations or event.columns is None:
             return event.relation in view.relations
+        if event.recomputable and view.name.startswith(OWN):
+            # What is passed on to others has the types that it was stored with, of all columns.
+            return True
         read = self._read.get(view.name) or columns_read(view.how.view)
         return not event.columns.isdisjoint(read.get(event.relation, ()))
 

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from viewkeeper.errors import ViewkeeperError
+from viewkeeper.errors import DefinitionError, ViewkeeperError
 from viewkeeper.project.cubes import ProjectCube
 from viewkeeper.project.places import placed
 from viewkeeper.project.sources import ProjectSource
@@ -66,19 +66,30 @@ def _ask_the_doctor(source: ProjectSource) -> str:
 
 
 def check_views(
-    views: tuple[ProjectView, ...], relations: Mapping[str, Relation], single: Collection[str] = ()
+    views: tuple[ProjectView, ...],
+    relations: Mapping[str, Relation],
+    single: Collection[str],
+    unknown: Collection[str],
+    errors: list[ViewkeeperError],
 ) -> dict[str, Relation]:
-    """The error of the first view that cannot be over these relations, with its place; else these and the views.
+    """These relations and the views over them. The error of each view that cannot be is added to `errors`, with its
+    place; what is over such a view, or over a source whose tables are `unknown`, is not looked at.
 
     `single` are the sources that are declared to commit single updates.
     """
     known = dict(relations)
+    wrong = set(unknown)
     for view in views:
+        if {read.source or read.name for read in view.reads} & wrong:
+            wrong.add(view.name)
+            continue
         try:
             parsed = parse_definition(view.sql, known)
             refuse_in_itself(parsed, single)
         except ViewkeeperError as error:
-            raise placed(_as_written(view, known, single) or error, view.place) from error
+            errors.append(placed(_as_written(view, known, single) or error, view.place))
+            wrong.add(view.name)
+            continue
         if isinstance(parsed, View | OuterJoinView):
             key = key_of_view(parsed) if isinstance(parsed, View) else None
             types = tuple(column.expression.type for column in parsed.output)
@@ -102,12 +113,24 @@ def check_cubes(
     cubes: Iterable[ProjectCube],
     relations: Mapping[str, Relation],
     foreign_keys: Mapping[str, Sequence[tuple[str, str]]],
+    unknown: Collection[str],
+    errors: list[ViewkeeperError],
 ) -> None:
-    """The error of the first cube that cannot be over these relations, with its place."""
+    """The error of each cube that cannot be over these relations is added to `errors`, with its place; of one over a
+    source whose tables are `unknown` nothing is said."""
     for cube in cubes:
         properties = {REFRESH: cube.refresh} if cube.refresh is not None else {}
         try:
             # What determines what makes a cube smaller, and no more.
             checked_cube(cube.fact, cube.dimensions, cube.measures, relations, foreign_keys, lambda _: None, properties)
         except ViewkeeperError as error:
-            raise placed(error, cube.place) from error
+            if cube.fact.partition(".")[0] not in unknown:
+                errors.append(placed(error, cube.place))
+
+
+def together(errors: Sequence[ViewkeeperError]) -> ViewkeeperError:
+    """Several errors as one; a single one as it is."""
+    if len(errors) == 1:
+        return errors[0]
+    told = "".join(f"\n  {error.detail}" + (f"\n    hint: {error.hint}" if error.hint else "") for error in errors)
+    return DefinitionError(f"the project has {len(errors)} errors:{told}", "correct them; nothing was done")

@@ -12,8 +12,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from viewkeeper.errors import ViewkeeperError
-from viewkeeper.project.checking import check_cubes, check_views, relations_at
+from viewkeeper.errors import SourceError, UnknownName, ViewkeeperError
+from viewkeeper.project.checking import check_cubes, check_views, relations_at, together
 from viewkeeper.project.content import Content
 from viewkeeper.project.cubes import ProjectCube
 from viewkeeper.project.ownership import Owned, read_owned
@@ -45,22 +45,39 @@ def make_plan(
     sources = [source_step(one, stored.get(one.name), content.views) for one in content.sources.values()]
     identity = None if warehouse is None else warehouse.id
     relations: dict[str, Relation] = {}
+    errors: list[ViewkeeperError] = []
+    unknown: set[str] = set()
+    """sources whose tables are not known"""
     for step in sources:
         source = content.sources[step.name]
-        relations |= relations_at(source, spark, identity) if step.changes else stored[step.name].relations
+        try:
+            relations |= relations_at(source, spark, identity) if step.changes else stored[step.name].relations
+        except ViewkeeperError as error:
+            errors.append(error)
+            unknown.add(step.name)
+    if warehouse is not None:
+        relations |= _new_columns(content.views, relations, warehouse, [one.name for one in sources if not one.changes])
     single = [one.name for one in content.sources.values() if _transactions(one, stored.get(one.name)) == "single"]
-    known = check_views(content.views, relations, single)
+    known = check_views(content.views, relations, single, unknown, errors)
     declared = {name: [*source.foreign_keys] for name, source in content.sources.items()}
     for name, before in stored.items():
         declared.setdefault(name, []).extend(before.foreign_keys)
-    check_cubes(content.cubes.values(), known, declared)
+    check_cubes(content.cubes.values(), known, declared, unknown, errors)
+    if errors:
+        raise together(errors)
     gone = _gone(owned, content, definitions, stored)
     views: list[Step] = []
     changing = {step.name for step in sources if step.changes}
     for view in content.views:
-        step = _view_step(view, content.views, warehouse, definitions, changing, views, gone.views if prune else ())
+        try:
+            step = _view_step(view, content.views, warehouse, definitions, changing, views, gone.views if prune else ())
+        except ViewkeeperError as error:
+            errors.append(error)
+            continue
         views.append(step)
         changing |= {step.name} if step.changes and step.action is not Action.ALTER else set()
+    if errors:
+        raise together(errors)
     cubes = [_cube_step(cube, owned, definitions) for cube in content.cubes.values()]
     if warehouse is not None:
         views, cubes = _with_losses(views, cubes, warehouse, owned)
@@ -72,6 +89,20 @@ def make_plan(
         (*cubes, *(_dropped(name, Action.DROP, prune) for name in gone.cubes)),
         tuple(sorted(_by_hand(definitions, owned, content))),
     )
+
+
+def _new_columns(
+    views: Sequence[ProjectView], relations: Mapping[str, Relation], warehouse: "Warehouse", sources: Sequence[str]
+) -> Mapping[str, Relation]:
+    """The relations of sources with columns that they were given since they were added, if a view may need one."""
+    read = {read.source for view in views for read in view.reads}
+    try:
+        errors: list[ViewkeeperError] = []
+        check_views(tuple(views), relations, (), (), errors)
+        named = [name for name in sources if name in read]
+        return warehouse.with_new_columns(named) if any(isinstance(one, UnknownName) for one in errors) else {}
+    except SourceError:
+        return {}
 
 
 def _with_losses(

@@ -61,7 +61,7 @@ def laid_out(registered: Relation | None, found: Relation) -> Relation:
     """A relation as its rows are told: in the registered layout, if there is one."""
     if registered is None:
         return found
-    lost = lost_columns(registered, found)
+    lost = {*lost_columns(registered, found), *(column for column in registered.gone if column not in found.columns)}
     return replace(registered, key=found.key, gone=tuple(column for column in registered.columns if column in lost))
 
 

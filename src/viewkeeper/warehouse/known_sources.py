@@ -137,7 +137,8 @@ class KnownSources:
             self._allowed.note(name, url)
             if install:
                 self._install(definition, source, before)
-            self._refuse_unfit(name, source, install, source.relations)
+            else:
+                self._refuse_unfit(name, source, install, source.relations)
             relations, anew = registered_from(before, source, wider=False), _anew(before, altered, source)
             self._definitions.write(
                 replace(definition, relations=relations, anew=anew, global_transactions=source.global_transactions)
@@ -155,6 +156,7 @@ class KnownSources:
         self._definitions.write(definition if before is None else replace(before, installed=True))
         try:
             source.install()
+            self._refuse_unfit(definition.name, source, True, source.relations)
         except ViewkeeperError:
             if before is None:
                 # What cannot be undone now stays written down.
@@ -249,8 +251,8 @@ class KnownSources:
         found: dict[str, Relation] = {}
         for name in names:
             definition = self.definition(name)
-            with suppress(SourceError):
-                source = self.source(name).opened()
+            # As it is now: one that is open has looked at its tables before.
+            with suppress(SourceError), closing(self._opened_as(definition)) as source:
                 found |= {
                     relation: extended(definition.relations[relation], one, wider=False)
                     for relation, one in source.found.items()

@@ -76,7 +76,7 @@ def _read(keeper: "Keeper", reloaded: str) -> dict[str, Mapping[str, frozenset[s
             read[name] = columns_read(one.view)
     own = {reloaded}
     for lattice in keeper.summaries.lattices().values():
-        used = {relation: some for columns in lattice.read.values() for relation, some in columns.items()}
+        used = {one.name: frozenset(one.columns) for one in lattice.input_relations.values()}
         read |= dict.fromkeys(lattice.visible, used)
         if set(keeper.summaries.members(reloaded)) & lattice.visible.keys():
             own |= lattice.visible.keys()

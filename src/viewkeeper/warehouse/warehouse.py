@@ -25,6 +25,7 @@ from viewkeeper.mediator.report import Report
 from viewkeeper.messages import Vector
 from viewkeeper.sources.base import Finding
 from viewkeeper.sql.create_clauses import with_name
+from viewkeeper.sql.relation import Relation
 from viewkeeper.warehouse.allowed_variables import AllowedVariables, Urls
 from viewkeeper.warehouse.altering.alteration import Alteration
 from viewkeeper.warehouse.audits import Audit
@@ -341,6 +342,10 @@ class Warehouse:
         """Stop maintaining a view, and drop it."""
         self._refuse_hidden(name)
         self._keeper.drop_view(self._spelled(name))
+
+    def with_new_columns(self, sources: Sequence[str]) -> dict[str, Relation]:
+        """The relations of sources as they would be with the columns that they were given since they were added."""
+        return self._known_sources.with_new_columns(sources)
 
     def catch_up(
         self, *, history: str | os.PathLike[str] | None = None, watch: Callable[[Report], None] | None = None

@@ -9,6 +9,7 @@ key.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,7 +31,7 @@ def difference(old: Content, new: Content, workshop: Workshop) -> list[Change]:
     before = Counter(map(_identity, old.files))
     after = Counter(map(_identity, new.files))
     gone, come = _only(old.files, after), _only(new.files, before)
-    minus, plus = Content(old.relation, gone), Content(new.relation, come)
+    minus, plus = replace(old, files=gone), replace(new, files=come)
     # With nothing to cancel, the result is as large as what is read.
     rows = total((*gone, *come)) if gone and come else 0
     if rows <= workshop.small:

@@ -7,7 +7,7 @@ memory. The rest is Spark's, over Parquet; what is not canonical yet is first wr
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,7 +60,7 @@ def canonical_files(content: Content, place: Path) -> list[Path]:
     staged = [file for file in content.files if not file.canonical]
     paths = [file.path for file in content.files if file.canonical]
     if staged:
-        rest = Content(content.relation, tuple(staged))
+        rest = replace(content, files=tuple(staged))
         path = place / f"{unique_id()}.parquet"
         write_parquet(path, content.schema, rest.batches(content.relation.columns))
         paths.append(path)

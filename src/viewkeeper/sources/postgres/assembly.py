@@ -115,7 +115,11 @@ class Assembler:
     def _reader(self, table: Table, message: RelationMessage) -> Reader:
         """From a row of the stream to one of the relation."""
         logged = {column.name: (place, column) for place, column in enumerate(message.columns)}
-        columns = [column if column is not None and column.name in logged else None for column in table.columns]
+        unsure = frozenset[str]().union(*(one.columns or () for one in self._in_part[table.oid]))
+        columns = [
+            column if column is not None and column.name in logged and column.name not in unsure else None
+            for column in table.columns
+        ]
         places = [None if column is None else logged[column.name][0] for column in columns]
         decoders = [str if column is None else column.type.decode for column in columns]
         decoded = row_decoder(table.relation.name, table.relation.columns, decoders)

@@ -68,7 +68,7 @@ class PostgresSource(Source):
 
     @property
     def found(self) -> Mapping[str, Relation]:
-        return {table.relation.name: table.found for table in self._tables.captured.values()}
+        return {name: self._tables.of(name).found for name in self.relations}
 
     # --- what is at the server ---
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from viewkeeper.clock import monotonic
 from viewkeeper.errors import UsageError, ViewkeeperError, as_viewkeeper_error, may_pass
 from viewkeeper.messages import Vector
+from viewkeeper.sources.layout import widens
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.summary.content import ArrowContent
@@ -93,7 +94,9 @@ class Summaries:
                 except ViewkeeperError as error:
                     self._halt_tables(group, error.detail)
                 if group in made and self._has_other_inputs(made[group]):
-                    self._halt_tables(group, "what it is computed from has other columns than when it was made")
+                    told = "what it is computed from has other columns than when it was made"
+                    widened = not self._has_other_inputs(made[group], but_wider=True)
+                    self._halt_tables(group, told, recomputable=widened)
                 elif group in made and self.is_outdated(made[group]):
                     self._halt_tables(group, "an earlier viewkeeper has stored its aggregates in other columns")
             self._known = stored, made
@@ -113,14 +116,20 @@ class Summaries:
         """Whether its tables, its feed or a copy of a dimension would have other columns if they were made now."""
         return self._has_other_inputs(lattice) or any(map(is_stored_otherwise, lattice.tables.values()))
 
-    def _has_other_inputs(self, lattice: Lattice) -> bool:
-        """Whether its feed, or a copy of a dimension, has other columns than what it stands for has now."""
-        return any(
-            {(column, _written(type)) for column, type in self.catalog[view].columns if not column.startswith(HIDDEN)}
-            != set(zip(relation.columns, map(_written, relation.types), strict=True))
-            for view, relation in lattice.input_relations.items()
-            if view.startswith(RESERVED)
-        )
+    def _has_other_inputs(self, lattice: Lattice, *, but_wider: bool = False) -> bool:
+        """Whether its feed, or a copy of a dimension, has other columns than what it stands for has now; `but_wider`:
+        beside those that only got a wider type."""
+        for view, relation in lattice.input_relations.items():
+            if view.startswith(RESERVED):
+                stored = {name: type for name, type in self.catalog[view].columns if not name.startswith(HIDDEN)}
+                now = dict(zip(relation.columns, relation.types, strict=True))
+                if stored.keys() != now.keys():
+                    return True
+                for column, type in stored.items():
+                    same = _written(type) == _written(now[column])
+                    if not same and not (but_wider and widens(type, now[column])):
+                        return True
+        return False
 
     def lattice_of(self, view: str) -> Lattice:
         """The lattice of a summary or of a family; UsageError for what is none."""
