@@ -190,16 +190,18 @@ class LocalStore:
             os.rename(self.path(name), path)
             _sync_folder(path.parent)
 
-    def delete(self, name: str, *, durably: bool = False) -> None:
+    def delete(self, name: str) -> None:
         """Delete a file; one that is not there is fine."""
         path = self.path(name)
         with explained(path):
-            if durably and not path.exists():
-                return
             path.unlink(missing_ok=True)
-            if durably:
-                with suppress(OSError):  # a full disk that cannot say so has deleted it all the same
-                    _sync_folder(path.parent)
+
+    def delete_durably(self, name: str) -> None:
+        """The same, and the disk knows."""
+        if self.exists(name):
+            self.delete(name)
+            with suppress(OSError):  # a full disk that cannot say so has deleted it all the same
+                _sync_folder(self.path(name).parent)
 
     def remove_empty_folders(self, folder: str, besides: Iterable[str] = ()) -> None:
         """Remove a folder and those below it if there is no file in them; not those that have one of these names in

@@ -70,8 +70,9 @@ class Writer:
             self._make_first_record()
         self._last = self.log.last()
         self._settle(sweep=not in_order)
+        self.store.refuse_links(STAGING)
         # From here on a crash may leave something.
-        self.store.delete(CLOSED, durably=True)
+        self.store.delete_durably(CLOSED)
 
     def close(self) -> None:
         """Let go of the lock."""
