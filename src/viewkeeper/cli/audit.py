@@ -1,4 +1,4 @@
-"""`viewkeeper audit`: views compared with what their sources give.
+"""`viewkeeper audit`: views compared with what their sources give, or files with what was written.
 
 Exit code 0: all are right; 1: one is not, or is halted.
 """
@@ -11,7 +11,7 @@ import click
 
 from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.loading import load_shown
-from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
+from viewkeeper.cli.opening import json_option, open_to_maintain, open_to_read, warehouse_option
 from viewkeeper.cli.progress import announcing
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ SHOWN = 10
 @click.argument("views", metavar="[VIEW]...", nargs=-1, shell_complete=complete_views)
 @warehouse_option
 @click.option("--all", "everything", is_flag=True, help="Every view over sources.")
+@click.option("--files", "of_files", is_flag=True, help="The files of the warehouse, instead of views.")
 @click.option(
     "--rows",
     metavar="N",
@@ -39,7 +40,13 @@ SHOWN = 10
 @json_option
 @click.pass_context
 def audit(
-    context: click.Context, views: tuple[str, ...], path: str, everything: bool, rows: int, as_json: bool
+    context: click.Context,
+    views: tuple[str, ...],
+    path: str,
+    everything: bool,
+    of_files: bool,
+    rows: int,
+    as_json: bool,
 ) -> None:
     """Compute each VIEW from its sources at the positions that it claims to reflect, and compare the two as bags.
 
@@ -47,14 +54,22 @@ def audit(
     meanwhile. Exit code 1 means that a view differs, or is halted; reload makes it anew. Summaries for whose refresh
     changes wait are left out of --all. It needs the place of the writer: stop 'viewkeeper run' first.
 
+    With --files no source is asked: every file that a committed state needs is read and compared with its checksum.
+    Exit code 1 means that one is missing, cut short or changed. That works beside 'viewkeeper run'.
+
     \b
     Examples:
       viewkeeper audit big -w lake
       viewkeeper audit --all -w lake --json
+      viewkeeper audit --files -w lake
     """
     from viewkeeper.cli.tables import counted
     from viewkeeper.errors import UsageError
 
+    if of_files:
+        if everything or views:
+            raise UsageError("--files is about all files, and there are views", "leave out the views, or --files")
+        context.exit(_audit_files(path, as_json=as_json))
     if everything == bool(views):
         raise UsageError(
             "there are views and --all" if everything else "there is no view to audit", "name views, or give --all"
@@ -82,6 +97,25 @@ def audit(
         if not views and not waiting:
             click.echo("there are no views over sources")
     context.exit(EXIT_DIFFERENT if halted or not all(one.clean for one in done) else 0)
+
+
+def _audit_files(path: str, *, as_json: bool) -> int:
+    from viewkeeper.cli.tables import counted
+
+    with open_to_read(path, quiet=as_json) as warehouse:
+        found = warehouse.audit_files()
+    if as_json:
+        told = [{"file": name, "why": why} for name, why in found.wrong.items()]
+        click.echo(json.dumps({"files": found.files, "wrong": told, "without_checksum": found.without_checksum}))
+    else:
+        for name, why in found.wrong.items():
+            click.echo(f"{name}: WRONG: {why}")
+        click.echo(f"{counted(found.files, 'file')}, " + (f"{len(found.wrong)} wrong" if found.wrong else "all right"))
+        if found.without_checksum:
+            click.echo(f"{found.without_checksum} of an earlier version have no checksum, and were only read")
+        if found.wrong:
+            click.echo("the way out: put them back from a backup, or viewkeeper reload the view that they belong to")
+    return 0 if found.clean else EXIT_DIFFERENT
 
 
 def _audits(warehouse: "Warehouse", views: "Sequence[str]", *, quiet: bool) -> "list[Audit]":

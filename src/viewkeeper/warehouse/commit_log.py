@@ -238,15 +238,17 @@ def create_format(store: LocalStore) -> None:
             "name an empty or a new folder, or the folder of a warehouse",
         )
     with suppress(FileExistsError):  # somebody else makes it at the same time
-        store.create_exclusive(FORMAT_FILE, json.dumps({"format": FORMAT, "id": unique_id()}).encode())
+        store.create_exclusive(FORMAT_FILE, seal({"format": FORMAT, "id": unique_id()}))
 
 
 def read_format(store: LocalStore) -> str:
     """The id of a warehouse; FormatTooNew, DamagedWarehouse."""
     path = store.path(FORMAT_FILE)
     try:
-        told = json.loads(store.read(FORMAT_FILE))
+        told = json.loads(content := store.read(FORMAT_FILE))
         version, identity = int(told["format"]), str(told["id"])
+        if "crc" in told and version <= FORMAT:  # those of earlier versions have none
+            unseal(content)
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedWarehouse(f"{path} is damaged", "put it back from a backup") from error
     if version > FORMAT:

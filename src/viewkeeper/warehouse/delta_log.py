@@ -38,6 +38,11 @@ def files_of(store: LocalStore, folder: str, version: int) -> list[Mapping[str, 
     return list(files.values())
 
 
+def entry_name(folder: str, version: int) -> str:
+    """The file of a version in the log of a table."""
+    return f"{folder}/_delta_log/{version:020d}.json"
+
+
 def _checkpoint(store: LocalStore, folder: str, version: int) -> int | None:
     """The last version up to this one that has a checkpoint; -1 if the log begins with it, None if there is none."""
     oldest = max(version - 2 * CHECKPOINT_INTERVAL, 0)
@@ -54,7 +59,7 @@ def _in_checkpoint(store: LocalStore, folder: str, version: int) -> list[Mapping
 
 
 def _in_entry(store: LocalStore, folder: str, version: int) -> Iterator[Mapping[str, Any]]:
-    content = store.path(f"{folder}/_delta_log/{version:020d}.json").read_bytes()
+    content = store.path(entry_name(folder, version)).read_bytes()
     if not content.strip():
         raise ValueError("an entry of the log is empty")
     return (json.loads(line) for line in content.splitlines() if line.strip())

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +57,8 @@ def list_files(store: LocalStore, folder: str, version: int | None = None) -> tu
     """The version (by default the newest) and its files."""
     known = None if version is None else files_of(store, folder, version)
     if version is not None and known is not None:
-        return version, tuple(sorted(map(_described, known), key=lambda file: file.name))
+        with suppress(ValueError, TypeError, KeyError, AttributeError):  # deltalake says what is wrong with the log
+            return version, tuple(sorted(map(_described, known), key=lambda file: file.name))
     with _explained(store, folder):
         table = DeltaTable(store.delta_path(folder), version=version)
         actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
@@ -80,7 +81,7 @@ def _data_file(action: dict[str, Any]) -> DataFile:
         low, high = action.get(f"min.{column}"), action.get(f"max.{column}")
         return None if low is None or high is None else (low, high)
 
-    return DataFile(action["path"], action["size_bytes"], action["num_records"], bounds(STATE), bounds(WEIGHT))
+    return DataFile(action["path"], action["size_bytes"], action["num_records"] or 0, bounds(STATE), bounds(WEIGHT))
 
 
 def describe_file(store: LocalStore, folder: str, name: str) -> tuple[DataFile, AddAction]:

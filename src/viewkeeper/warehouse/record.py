@@ -53,10 +53,12 @@ class TableState:
     """(state, rows more or fewer), for the states of this commit that changed the number of rows"""
     changes: str | None = None
     """the file of this commit's signed rows, for a view that is rewritten in place"""
+    log: str | None = None
+    """the CRC-32 of the entry that this commit added to the log of the Delta table"""
 
     def untouched(self) -> "TableState":
         """The same table in a later commit that does nothing to it."""
-        return replace(self, added=(), growth=(), changes=None)
+        return replace(self, added=(), growth=(), changes=None, log=None)
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,8 @@ def _table_fields(table: TableState) -> dict[str, Any]:
         fields["growth"] = [list(step) for step in table.growth]
     if table.changes:
         fields["changes"] = table.changes
+    if table.log:
+        fields["log"] = table.log
     return fields
 
 
@@ -168,6 +172,7 @@ def decode(content: bytes) -> Record:
                     added=tuple(table.get("added", ())),
                     growth=tuple((state, rows) for state, rows in table.get("growth", ())),
                     changes=table.get("changes"),
+                    log=table.get("log"),
                 )
                 for name, table in body["tables"].items()
             },

@@ -3,12 +3,11 @@
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from viewkeeper.algebra.arrow_rows import weighted_rows
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.columns import WEIGHT
-from viewkeeper.warehouse.parquet_files import check_file
+from viewkeeper.warehouse.parquet_files import check_file, open_parquet
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.store import damaged_file
@@ -24,7 +23,7 @@ def small_rows(files: Files, view: Definition, record: Record, most: int) -> lis
         check_file(files.store, view.folder, file)
         path = files.store.path(f"{view.folder}/{file.name}")
         try:
-            table = pq.ParquetFile(path).read()
+            table = open_parquet(path).read()
         except (pa.ArrowException, OSError, ValueError) as error:
             raise damaged_file(path, error) from error
         if WEIGHT not in table.column_names:

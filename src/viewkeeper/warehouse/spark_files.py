@@ -3,6 +3,7 @@
 import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,11 +16,13 @@ from viewkeeper.errors import BadDelta, EngineFailure, StorageFailure, Viewkeepe
 from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.columns import Columns, spark_schema
 from viewkeeper.warehouse.delta_table import DataFile
-from viewkeeper.warehouse.parquet_files import check_file
+from viewkeeper.warehouse.parquet_files import check_file, checksum_of, with_checksum
 from viewkeeper.warehouse.session import MEMORY, TIMESTAMPS, memory
 from viewkeeper.warehouse.store import LocalStore, storage_failure
 
 ROWS_PER_FILE = 5_000_000
+VERIFIED = "parquet.page.verify-checksum.enabled"
+"""that the checksums of pages are verified as they are read; Spark writes them anyway"""
 BYTES_TOGETHER = 1_000_000
 """in a group of rows of a table that is looked up"""
 
@@ -40,7 +43,8 @@ def read_files(
         return spark.createDataFrame([], schema)
     for file in files:
         check_file(store, folder, file)
-    return spark.read.schema(schema).parquet(*(store.spark_pattern(f"{folder}/{file.name}") for file in files))
+    reading = spark.read.schema(schema).option(VERIFIED, "true")
+    return reading.parquet(*(store.spark_pattern(f"{folder}/{file.name}") for file in files))
 
 
 def write_frame(
@@ -65,13 +69,26 @@ def write_frame(
         if sorted_by:
             writing = writing.option("parquet.block.size", BYTES_TOGETHER)
         writing.parquet(store.spark_path(f"{folder}/{name}"))
-    written = [f"{name}/{file}" for file in store.names(f"{folder}/{name}") if file.endswith(".parquet")]
+    written = _with_checksums(store, f"{folder}/{name}")
     # Spark's own leavings: checksums and the marker of success.
     for file in store.names(f"{folder}/{name}"):
         if not file.endswith(".parquet"):
             store.delete(f"{folder}/{name}/{file}")
-    store.make_durable((f"{folder}/{file}" for file in written), new_folders=True)
-    return written, dict(observation.get)
+    store.make_durable((f"{folder}/{name}/{file}" for file in written), new_folders=True)
+    return [f"{name}/{file}" for file in written], dict(observation.get)
+
+
+def _with_checksums(store: LocalStore, folder: str) -> list[str]:
+    """Give the files that Spark has written their checksums; the names that they have now."""
+
+    def renamed(file: str) -> str:
+        name = with_checksum(file, checksum_of(store.path(f"{folder}/{file}")))
+        store.rename(f"{folder}/{file}", f"{folder}/{name}")
+        return name
+
+    written = [file for file in store.names(folder) if file.endswith(".parquet")]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(renamed, written))
 
 
 @contextmanager

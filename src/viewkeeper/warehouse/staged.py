@@ -7,7 +7,9 @@ from typing import Any
 from deltalake.transaction import AddAction
 
 from viewkeeper.warehouse.catalog import Definition
+from viewkeeper.warehouse.delta_log import entry_name
 from viewkeeper.warehouse.delta_table import DataFile, OpenTables, change_table, create_table
+from viewkeeper.warehouse.parquet_files import checksum_of
 from viewkeeper.warehouse.record import TableState
 
 
@@ -30,5 +32,6 @@ class StagedTable:
                 tables, self.view.folder, self.after.version, self.schema, self.adds, self.removes, commit
             )
         else:
-            version = self.after.version
-        return replace(self.after, version=version)
+            return self.after
+        entry = tables.store.path(entry_name(self.view.folder, version))
+        return replace(self.after, version=version, log=f"{checksum_of(entry):08x}")

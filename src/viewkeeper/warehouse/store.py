@@ -182,6 +182,12 @@ class LocalStore:
             with explained(folder):
                 _sync_folder(folder, allowed if new_folders and folder != self.root else ANYBODYS)
 
+    def rename(self, name: str, target: str) -> None:
+        """Give a file that is not durable yet another name in its folder."""
+        path = self.path(name)
+        with explained(path):
+            os.rename(path, self.path(target))
+
     def move(self, name: str, target: str) -> None:
         """Put a file in another place, where there is none yet."""
         path = self.path(target)

@@ -21,7 +21,7 @@ from viewkeeper.summary.content import ArrowContent
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
 from viewkeeper.warehouse.delta_table import DataFile
-from viewkeeper.warehouse.parquet_files import check_file
+from viewkeeper.warehouse.parquet_files import check_file, open_parquet
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.store import damaged_file
@@ -69,7 +69,7 @@ def _opened(files: Files, view: Definition, listed: Sequence[DataFile]) -> Itera
         check_file(files.store, view.folder, file)
         path = files.store.path(f"{view.folder}/{file.name}")
         try:
-            yield path, pq.ParquetFile(path)
+            yield path, open_parquet(path)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise damaged_file(path, error) from error
 

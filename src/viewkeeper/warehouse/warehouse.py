@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from viewkeeper.warehouse.file_audit import FileAudit
     from viewkeeper.warehouse.load_progress import WatchLoad
     from viewkeeper.warehouse.measuring.bench import ViewBench
     from viewkeeper.warehouse.summaries.cubes import CubeChoice
@@ -484,6 +485,13 @@ class Warehouse:
         """
         self._refuse_hidden(*views)
         return self._keeper.audits([self._spelled(view) for view in views], watch or (lambda _: None))
+
+    def audit_files(self) -> "FileAudit":
+        """Read every file that a committed state needs, and compare it with what was written; works beside a writer."""
+        from viewkeeper.warehouse.file_audit import audit_files
+
+        with self.snapshot():
+            return audit_files(self._files.store)
 
     def reload(self, view: str) -> None:
         """Make a view anew from its sources, as after a TRUNCATE or a lost position."""
