@@ -509,7 +509,7 @@ def test_errors_are_data_with_json(
 def test_our_own_mistakes_have_an_exit_code_of_their_own(
     lake: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Warehouse, "status", lambda self: 1 / 0)
+    monkeypatch.setattr(Warehouse, "status", lambda self, **_: 1 / 0)
     monkeypatch.setattr("sys.argv", ["viewkeeper", "status", "-w", str(lake)])
     with pytest.raises(SystemExit) as stop:
         main()
