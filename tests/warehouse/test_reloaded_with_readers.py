@@ -10,6 +10,7 @@ import pytest
 
 from viewkeeper import Warehouse
 from viewkeeper.errors import UsageError
+from viewkeeper.sources.layout import Alteration
 from viewkeeper.sources.sqlite.source import SqliteSource
 from viewkeeper.warehouse.images import Images
 
@@ -119,7 +120,7 @@ def test_what_was_altered_is_not_forgotten_when_adding_the_source_again_fails(
     warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A source that notes shapes by itself, as PostgreSQL's does."""
-    altered = {"s.t": "its columns were swapped"}
+    altered = {"s.t": [Alteration("its columns were swapped")]}
     monkeypatch.setattr(SqliteSource, "altered", lambda _: dict(altered))
     monkeypatch.setattr(SqliteSource, "note", lambda *_: altered.clear())
     url = f"sqlite:///{tmp_path / 's.db'}"
