@@ -70,7 +70,7 @@ def no_privilege(patch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    patch.setattr(stores, "_make_folder", refuse)
+    patch.setattr(stores.LocalStore, "_make_folder", refuse)
 
 
 def wrong_password_at_postgres(patch: pytest.MonkeyPatch) -> None:
