@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable
@@ -419,9 +419,9 @@ def test_a_reader_can_pin_while_others_let_go_and_a_writer_sweeps(
         other = reader.snapshot()
         replace = os.replace
 
-        def open_first(path: Path, mode: str) -> object:
+        def open_first(path: Path, mode: str, **how: Any) -> object:
             other.close()
-            return open(path, mode)
+            return open(path, mode, **how)
 
         def sweep_first(source: Path, target: Path) -> None:
             monkeypatch.undo()
@@ -441,11 +441,11 @@ def test_a_snapshot_taken_while_vacuum_passes_is_of_what_it_left(
     root = copy(prepared)
     with Warehouse.open(root, compaction=None) as wh, Warehouse.open(root, read_only=True) as reader:
 
-        def vacuum_first(path: Path, mode: str) -> object:
+        def vacuum_first(path: Path, mode: str, **how: Any) -> object:
             monkeypatch.undo()
             made_later(wh)
             wh.vacuum(0, grace=0)
-            return open(path, mode)
+            return open(path, mode, **how)
 
         # It has read the last record, and before its pin is there that is no longer the last.
         monkeypatch.setattr(store, "open", vacuum_first, raising=False)
