@@ -57,6 +57,9 @@ def list_files(store: LocalStore, folder: str, version: int | None = None) -> tu
     """The version (by default the newest) and its files."""
     known = None if version is None else files_of(store, folder, version)
     if version is not None and known is not None:
+        for add in known:
+            if ".." in (path := str(add.get("path"))).split("/"):
+                store.path(f"{folder}/{path}")  # which says where it leads to
         with suppress(ValueError, TypeError, KeyError, AttributeError):  # deltalake says what is wrong with the log
             return version, tuple(sorted(map(_described, known), key=lambda file: file.name))
     with _explained(store, folder):
