@@ -1,18 +1,15 @@
 """What fails inside a group or a summary is said by catch-up, run and status, and ends with exit code 1."""
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from pyspark.errors import AnalysisException
+from sales_shop import call, write
 
 from viewkeeper import Warehouse
-from viewkeeper.cli.main import viewkeeper
 from viewkeeper.errors import EngineFailure
 from viewkeeper.warehouse.stored_states import StoredStates
 from viewkeeper.warehouse.summaries.round import Rounds
@@ -23,30 +20,6 @@ ERRORS = {
     "spark": AnalysisException("[UNRESOLVED_COLUMN] a column\n  at org.apache.spark"),
     "bug": KeyError("g0"),
 }
-
-
-def call(*words: str) -> tuple[int, str]:
-    done = CliRunner().invoke(viewkeeper, [*words], catch_exceptions=False)
-    return done.exit_code, done.output
-
-
-def write(script: str) -> None:
-    with closing(sqlite3.connect("shop.db")) as connection:
-        connection.executescript(f"BEGIN; {script}; COMMIT;")
-
-
-@pytest.fixture
-def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("VIEWKEEPER_WAREHOUSE", "lake")
-    write("CREATE TABLE sales (id INTEGER PRIMARY KEY, item TEXT); INSERT INTO sales VALUES (1, 'pen')")
-    with Warehouse.open("lake") as warehouse:
-        warehouse.add_source("shop", "sqlite:///shop.db", install=True)
-        warehouse.create_view("CREATE MATERIALIZED VIEW joined AS SELECT id, item FROM shop.sales")
-        warehouse.create_view(
-            "CREATE MATERIALIZED VIEW by_item AS SELECT item, COUNT(*) AS n FROM shop.sales GROUP BY item"
-        )
-    return tmp_path / "lake"
 
 
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)

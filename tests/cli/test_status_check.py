@@ -1,16 +1,13 @@
 """`status --check`, `run` and `catch-up` end with 1 when something is wrong, and say what and the way out."""
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from sales_shop import call, write
 
 from viewkeeper import Warehouse
-from viewkeeper.cli.main import viewkeeper
 from viewkeeper.errors import StorageFailure
 from viewkeeper.mediator import mediator as mediator_module
 from viewkeeper.mediator import retries
@@ -20,16 +17,6 @@ from viewkeeper.warehouse.stored_states import StoredStates
 from viewkeeper.warehouse.summaries.round import Rounds
 
 
-def call(*words: str) -> tuple[int, str]:
-    done = CliRunner().invoke(viewkeeper, [*words], catch_exceptions=False)
-    return done.exit_code, done.output
-
-
-def write(script: str, database: str = "shop.db") -> None:
-    with closing(sqlite3.connect(database)) as connection:
-        connection.executescript(f"BEGIN; {script}; COMMIT;")
-
-
 def problems(*words: str, code: int = 1) -> list[tuple[str, str]]:
     """The kinds and names of what a verb finds; it exits with this code."""
     found, text = call(*words, "--json")
@@ -37,20 +24,6 @@ def problems(*words: str, code: int = 1) -> list[tuple[str, str]]:
     told = json.loads(text.splitlines()[-1])["problems"]
     assert all(one["detail"] and one["hint"] for one in told)
     return [(one["kind"], one["name"]) for one in told]
-
-
-@pytest.fixture
-def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("VIEWKEEPER_WAREHOUSE", "lake")
-    write("CREATE TABLE sales (id INTEGER PRIMARY KEY, item TEXT); INSERT INTO sales VALUES (1, 'pen')")
-    with Warehouse.open("lake") as warehouse:
-        warehouse.add_source("shop", "sqlite:///shop.db", install=True)
-        warehouse.create_view("CREATE MATERIALIZED VIEW joined AS SELECT id, item FROM shop.sales")
-        warehouse.create_view(
-            "CREATE MATERIALIZED VIEW by_item AS SELECT item, COUNT(*) AS n FROM shop.sales GROUP BY item"
-        )
-    return tmp_path / "lake"
 
 
 def failing(error: Exception) -> Any:

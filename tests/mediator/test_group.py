@@ -166,7 +166,7 @@ def test_a_long_run_notes_now_and_then_how_far_its_sources_are(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("algorithm", ["batched-sweep", "t-strobe", "nested-sweep", "recompute"])
-def test_acknowledgements_never_pass_what_is_stored(algorithm: str) -> None:
+def test_acknowledgements_never_pass_what_is_stored(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = Shop()
     plans = [shop.group("g", {"v": (WITHIN, algorithm)}), shop.group("h", {"w": (THREE_WAY, "batched-sweep")})]
     store = shop.start(*plans)
@@ -181,7 +181,7 @@ def test_acknowledgements_never_pass_what_is_stored(algorithm: str) -> None:
                 passed.append(f"{name}: {upto} > {min(stored)}")
             real(upto)
 
-        source.acknowledge = watched  # type: ignore[method-assign]
+        monkeypatch.setattr(source, "acknowledge", watched)
     with Mediator(shop.sources, plans, MemoryZSet, store) as mediator:
         writers = shop.write_all(40)
         while any(thread.is_alive() for thread in writers):
@@ -287,7 +287,7 @@ def test_an_unforeseen_error_ends_the_group_and_says_why() -> None:
         maintain(shop, plan, Broken(shop.stored([plan]), [plan]))
 
 
-def test_a_group_that_failed_does_not_hold_up_the_others() -> None:
+def test_a_group_that_failed_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     shop = Shop()
     plans = [shop.group("bad", {"a": (ORDERS, "batched-sweep")}), shop.group("good", {"b": (ORDERS, "batched-sweep")})]
     store = shop.start(*plans)
@@ -298,7 +298,7 @@ def test_a_group_that_failed_does_not_hold_up_the_others() -> None:
             raise StorageFailure("no space for this one")
         real(group, changes, figures)
 
-    store.commit = commit  # type: ignore[method-assign]
+    monkeypatch.setattr(store, "commit", commit)
     shop.shop.batch = 10
     with Mediator(shop.sources, plans, MemoryZSet, store) as mediator:
         mediator.feeds["shop"]._most_waiting = 20
@@ -332,7 +332,7 @@ def test_a_group_that_failed_begins_again_at_its_last_commit(monkeypatch: pytest
             raise StorageFailure("no space for this one")
         real(group, changes, figures)
 
-    store.commit = commit  # type: ignore[method-assign]
+    monkeypatch.setattr(store, "commit", commit)
     shop.shop.batch = shop.crm.batch = shop.geo.batch = 3
     writers: list[threading.Thread] = []
 
@@ -376,7 +376,7 @@ def test_a_source_that_refuses_is_tried_again_with_its_groups(monkeypatch: pytes
             raise SourceUnfit("crm: password authentication failed")
         return stream(after, stop)
 
-    shop.crm.transactions = transactions  # type: ignore[method-assign]
+    monkeypatch.setattr(shop.crm, "transactions", transactions)
     shop.shop.commit(order(1))
     seen = set()
 
@@ -395,11 +395,11 @@ def test_a_source_that_refuses_is_tried_again_with_its_groups(monkeypatch: pytes
         shop.assert_all_right(plan, store)
 
 
-def test_a_warehouse_that_another_process_took_over_is_not_tried_again() -> None:
+def test_a_warehouse_that_another_process_took_over_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     shop = Shop()
     plan = shop.group("g", {"o": (ORDERS, "batched-sweep")})
     store = shop.start(plan)
-    store.commit = Mock(side_effect=WriterPresent("another process writes"))  # type: ignore[method-assign]
+    monkeypatch.setattr(store, "commit", Mock(side_effect=WriterPresent("another process writes")))
     shop.shop.commit(order(1))
     with Mediator(shop.sources, [plan], MemoryZSet, store) as mediator, pytest.raises(WriterPresent):
         mediator.run()

@@ -47,7 +47,9 @@ def lake(tmp_path: Path, foreign: "SparkSession") -> Iterator[Path]:
         wh.add_source("shop", f"sqlite:///{tmp_path}/shop.db", install=True)
         for view in (PLAIN, SUMMARY, FAMILY, STORED):
             wh.create_view(view)
-    machine = foreign.sparkContext._jvm.java.lang.System  # type: ignore[union-attr]
+    jvm = foreign.sparkContext._jvm
+    assert jvm is not None
+    machine = jvm.java.lang.System
     machine.clearProperty(RAN)
     yield tmp_path / "lake"
     assert machine.getProperty(RAN) is None, "code from the catalog ran"

@@ -83,8 +83,8 @@ def audit(
         halted = {view: reason for view, reason in status.halted.items() if view in views}
         done = _audits(warehouse, [view for view in views if view not in halted], quiet=as_json)
     if as_json:
-        told = [_as_json(one, rows) for one in done]
-        click.echo(json.dumps({"audits": told, "halted": halted, "awaiting_refresh": waiting}, default=str))
+        audits = [_as_json(one, rows) for one in done]
+        click.echo(json.dumps({"audits": audits, "halted": halted, "awaiting_refresh": waiting}, default=str))
     else:
         for one in done:
             _show(one, rows)
@@ -105,8 +105,8 @@ def _audit_files(path: str, *, as_json: bool) -> int:
     with open_to_read(path, quiet=as_json) as warehouse:
         found = warehouse.audit_files()
     if as_json:
-        told = [{"file": name, "why": why} for name, why in found.wrong.items()]
-        click.echo(json.dumps({"files": found.files, "wrong": told, "without_checksum": found.without_checksum}))
+        wrong = [{"file": name, "why": why} for name, why in found.wrong.items()]
+        click.echo(json.dumps({"files": found.files, "wrong": wrong, "without_checksum": found.without_checksum}))
     else:
         for name, why in found.wrong.items():
             click.echo(f"{name}: WRONG: {why}")

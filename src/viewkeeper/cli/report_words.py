@@ -107,7 +107,7 @@ def problem_lines(problems: "Iterable[Problem]") -> list[str]:
 
 
 def unreachable(report: "Report", lost: "SourceUnavailable | None" = None) -> "list[Problem]":
-    """The sources that a mediator could not reach at its end; `lost` is what it was told of one of them."""
+    """The sources that a mediator could not reach at its end; `lost` is the error of one of them."""
     from viewkeeper.warehouse.problems import UNREACHABLE, Problem
 
     hint = "its views are as they were; they go on when it is back"

@@ -36,8 +36,8 @@ def end(
     failed = failed_groups(report)
     problems = (*status.problems, *unreachable(report, lost))
     if said:
-        told = {**said, "halted": status.halted, "problems": [asdict(problem) for problem in problems]}
-        click.echo(json.dumps(told))
+        result = {**said, "halted": status.halted, "problems": [asdict(problem) for problem in problems]}
+        click.echo(json.dumps(result))
     else:
         for line in failed:
             click.echo(line)

@@ -275,7 +275,7 @@ class Group:
 
     @property
     def goes_well(self) -> bool:
-        """Whether it has made a commit, or has taken everything that its sources have told. From any thread."""
+        """Whether it has made a commit, or has taken everything that its sources have sent. From any thread."""
         progress, channels = self._progress, tuple(self.channels.items())
         return self.failure is None and (
             self.commits > 0

@@ -244,7 +244,7 @@ class Mediator:
         """What is going on; from any thread."""
         return Report(
             tuple(feed.report() for feed in self.feeds.values()),
-            tuple(self._retries.told(group.report()) for group in tuple(self.groups)),
+            tuple(self._retries.counted(group.report()) for group in tuple(self.groups)),
             {
                 view: reason
                 for group in self.groups

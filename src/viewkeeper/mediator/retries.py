@@ -61,7 +61,7 @@ class Retries:
         before = self._work.get(report.name)
         return report if before is None else report.after(before)
 
-    def told(self, report: GroupReport) -> GroupReport:
+    def counted(self, report: GroupReport) -> GroupReport:
         """The report of a group, with all that it has done. Until it goes well it counts as failed."""
         whole, known = self._whole(report), self._retries.get(report.name)
         if known is None:

@@ -132,5 +132,5 @@ def together(errors: Sequence[ViewkeeperError]) -> ViewkeeperError:
     """Several errors as one; a single one as it is."""
     if len(errors) == 1:
         return errors[0]
-    told = "".join(f"\n  {error.detail}" + (f"\n    hint: {error.hint}" if error.hint else "") for error in errors)
-    return DefinitionError(f"the project has {len(errors)} errors:{told}", "correct them; nothing was done")
+    listed = "".join(f"\n  {error.detail}" + (f"\n    hint: {error.hint}" if error.hint else "") for error in errors)
+    return DefinitionError(f"the project has {len(errors)} errors:{listed}", "correct them; nothing was done")

@@ -1,6 +1,6 @@
 """The columns of a relation as they were registered, and what has become of them since.
 
-    registered          found               rows are told as
+    registered          found               rows are delivered as
     id INT, item TEXT   id, item, price     id, item                  a column more concerns no view
     id INT              id BIGINT           id, while it fits INT     a wider type concerns those that meet such a value
     id INT, item TEXT   id                  id, NULL                  a column less concerns those that read it
@@ -58,7 +58,7 @@ def fits(registered: str, found: str) -> Fits | None:
 
 
 def laid_out(registered: Relation | None, found: Relation) -> Relation:
-    """A relation as its rows are told: in the registered layout, if there is one."""
+    """A relation as its rows are delivered: in the registered layout, if there is one."""
     if registered is None:
         return found
     lost = {*lost_columns(registered, found), *(column for column in registered.gone if column not in found.columns)}
@@ -66,7 +66,7 @@ def laid_out(registered: Relation | None, found: Relation) -> Relation:
 
 
 def lost_columns(registered: Relation, found: Relation) -> dict[str, str]:
-    """The registered columns of which nothing can be told any more, and why."""
+    """The registered columns that can no longer be captured, and why."""
     now = dict(zip(found.columns, found.types, strict=True))
     lost = {}
     for column, type in zip(registered.columns, registered.types, strict=True):
@@ -98,7 +98,7 @@ def extended(registered: Relation | None, found: Relation, *, wider: bool) -> Re
 
 
 def alterations(registered: Relation, found: Relation | None) -> list[Alteration]:
-    """What has become of a relation since it was registered, as far as rows of it cannot be told as they were."""
+    """What has become of a relation since it was registered, as far as its rows cannot be captured as they were."""
     if found is None:
         return [Alteration("the table is gone; put it back, or drop the view")]
     table = registered.name.partition(".")[2]

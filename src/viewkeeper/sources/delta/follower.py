@@ -1,7 +1,7 @@
 """The tables as the stream comes to them, version by version.
 
 A version whose features are not known, or that breaks its key, disrupts the relation: until that is mended its changes
-are not told. One that lacks a column, or has it in another type, disrupts that column alone.
+are not delivered. One that lacks a column, or has it in another type, disrupts that column alone.
 """
 
 from collections.abc import Mapping
@@ -80,10 +80,10 @@ class Follower:
         if broken is None and relation.key is not None:
             broken = self._key_violation(state, relation, changes, was_broken=name in self._broken)
         if broken is not None:
-            told = name not in self._broken
+            is_new = name not in self._broken
             self._broken.add(name)
             found = Alteration(f"{broken}; mend the table, then run 'viewkeeper reload {VIEW}'")
-            return [Disruption.of(relation.name, place, found)] if told else []
+            return [Disruption.of(relation.name, place, found)] if is_new else []
         self._broken.discard(name)
         return [*events, *([as_transaction(source, place, changes, looks=True)] if changes else [])]
 

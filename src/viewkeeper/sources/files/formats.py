@@ -216,8 +216,8 @@ def column_names(path: Path, format: Format) -> list[str]:
             return _header(path, format)
         with pa.input_stream(str(path), compression="detect") as stream:
             first = next((line for line in TextIOWrapper(stream, "utf-8") if line.strip()), "{}")
-        told = json.loads(first)
-        return list(told) if isinstance(told, dict) else []
+        row = json.loads(first)
+        return list(row) if isinstance(row, dict) else []
     except (pa.ArrowException, ValueError) as error:
         raise Misfit(str(error)) from error
 

@@ -200,8 +200,8 @@ class Snapshots:
         finally:
             temporary.unlink(missing_ok=True)
         widened = bool(lacks) and all(lack.widened for lack in lacks.values())
-        told = {column: lack.reason for column, lack in lacks.items()}
-        return FileCopy(name, stamp, digest, rows, path.name, told, widened)
+        reasons = {column: lack.reason for column, lack in lacks.items()}
+        return FileCopy(name, stamp, digest, rows, path.name, reasons, widened)
 
     def _rows(self, table: Table, name: str, stop: threading.Event, lacks: dict[str, Lack]) -> Iterator[pa.RecordBatch]:
         with self._reading(name):
