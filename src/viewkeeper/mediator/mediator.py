@@ -8,6 +8,7 @@ with Mediator(sources, groups, make_zset, store) as mediator:
 import gc
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
@@ -47,10 +48,12 @@ class Mediator:
         others_need: bool = False,
         wait_store: WaitStore | None = None,
         plan_again: Callable[[str], GroupPlan | None] | None = None,
+        before_groups: Callable[[], None] = lambda: None,
     ) -> None:
         """`others_need`: there are groups beside these that need the sources, so that nothing may be forgotten yet.
 
         `plan_again` gives the plan of a group at its last commit, None if no view of it is left to maintain.
+        `before_groups` is called while the streams are being opened, before the threads of the groups start.
         """
         self.feeds = {
             name: Feed(source, min((plan.vector[name] for plan in plans if name in plan.sources), default=None))
@@ -63,6 +66,7 @@ class Mediator:
         self._others_need = others_need
         self._wait_store = wait_store
         self._plan_again = plan_again or self._plan_at_last_commit
+        self._before_groups = before_groups
         self._retries = Retries()
         self._ending = False
         self._stop = threading.Event()
@@ -108,6 +112,7 @@ class Mediator:
 
     def _start_groups(self) -> None:
         if not self._threads:
+            self._before_groups()
             self._threads = [self._started(group) for group in self.groups]
 
     def _started(self, group: Group) -> threading.Thread:
@@ -126,12 +131,15 @@ class Mediator:
         self._ending = False
         ends: dict[str, Position] = {}
         lost: dict[str, SourceError] = {}
-        for name, feed in self.feeds.items():
-            try:
-                ends[name] = feed.source.end()
-            except SourceError as error:
-                lost[name] = error
-        self._start_groups()
+        with ThreadPoolExecutor(max(len(self.feeds), 1), thread_name_prefix="end of") as connecting:
+            # All at once: none waits for the connection to another.
+            asked = {name: connecting.submit(feed.source.end) for name, feed in self.feeds.items()}
+            self._start_groups()
+            for name, end in asked.items():
+                try:
+                    ends[name] = end.result()
+                except SourceError as error:
+                    lost[name] = error
         begin = monotonic()
 
         def left_behind(group: Group) -> SourceError | None:

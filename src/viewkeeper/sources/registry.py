@@ -68,6 +68,12 @@ def import_kind(kind: str) -> None:
             import_module(f"viewkeeper.sources.{kind}.source")
 
 
+def reads_with_spark(kind: str) -> bool:
+    """Whether sources of a kind, as `kind_of` names it, are read with Spark; one that is not known may be."""
+    known = [one for one in KINDS.values() if one.module == f"{kind}.source"]
+    return not known or any(one.reads_with_spark for one in known)
+
+
 def open_source(request: Request, spark: Callable[[], SparkSession], workspace: Path) -> Source:
     """The source of a URL; `workspace` is a folder in which it may keep copies or notes, if its kind needs them."""
     scheme = urlsplit(request.url).scheme

@@ -7,7 +7,7 @@ expression: two expressions are equal if their texts are.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Self
 
 import sqlglot
@@ -146,5 +146,6 @@ def _unflattened(column: exp.Column) -> exp.Expr:
     return exp.Dot.build([qualified(name.name), *fields]) if fields else qualified(name.name)
 
 
+@lru_cache(maxsize=4096)
 def _quoted(name: str) -> str:
     return exp.to_identifier(name, quoted=True).sql(ViewDialect)

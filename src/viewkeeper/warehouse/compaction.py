@@ -11,7 +11,7 @@ that arrive meanwhile simply stay beside the new base.
 import logging
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,9 +19,10 @@ import pyarrow as pa
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.warehouse.catalog import Definition, Layout
 from viewkeeper.warehouse.columns import arrow_schema, table_schema
+from viewkeeper.warehouse.compaction_policy import CompactionPolicy
 from viewkeeper.warehouse.delta_table import BASE, DELTA, DataFile, describe_file
 from viewkeeper.warehouse.parquet_files import STAGING, file_name, read_table, write_table
-from viewkeeper.warehouse.record import Pending, Record, TableState
+from viewkeeper.warehouse.record import Pending, Record
 from viewkeeper.warehouse.staged import StagedTable
 from viewkeeper.warehouse.thread_imports import import_for_threads
 
@@ -32,25 +33,6 @@ _LOG = logging.getLogger(__name__)
 
 SMALL_ROWS = 50_000
 """A delta file of fewer rows is worth merging with others."""
-
-
-@dataclass(frozen=True)
-class CompactionPolicy:
-    """When deltas are compacted: `share` of the base's rows, or so many small `files`."""
-
-    share: float = 0.2
-    least_rows: int = 100_000
-    files: int = 64
-
-    def wants_new_base(self, table: TableState) -> bool:
-        base_rows = max(table.rows, self.least_rows)
-        return table.pending.rows > self.share * base_rows
-
-    def wants_merged_deltas(self, table: TableState) -> bool:
-        return table.pending.files >= self.files
-
-
-DEFAULT_POLICY = CompactionPolicy()
 
 
 def compact(writer: "Writer", view: Definition) -> Record | None:

@@ -59,7 +59,7 @@ from viewkeeper.warehouse.spark_agreement import check_agreement
 from viewkeeper.warehouse.stored_states import StoredStates
 from viewkeeper.warehouse.summaries.keeping import Summaries
 from viewkeeper.warehouse.summaries.lattice import Lattice
-from viewkeeper.warehouse.thread_imports import import_for_threads
+from viewkeeper.warehouse.thread_imports import import_for_streams, import_for_threads
 from viewkeeper.warehouse.view_properties import ALGORITHM, HIERARCHY, KEY, LEVEL, SOURCES, SQL, VIEWS
 from viewkeeper.warehouse.writer import Writer
 
@@ -318,7 +318,7 @@ class Keeper:
         others_need: bool = False,
     ) -> Mediator:
         names = dict.fromkeys(name for plan in plans for how in plan.views for name in how.view.sources)
-        import_for_threads(self.sources.definition(name).kind for name in names)
+        import_for_streams(self.sources.definition(name).kind for name in names)
         sources = {name: self.sources.source(name) for name in names}
         return Mediator(
             sources,
@@ -329,6 +329,7 @@ class Keeper:
             others_need=others_need,
             wait_store=self.incomplete,
             plan_again=plan_again,
+            before_groups=import_for_threads,
         )
 
     def stored(self, name: str) -> Any:

@@ -49,6 +49,8 @@ class SourceFiles:
 
     def __init__(self, store: LocalStore) -> None:
         self._store = store
+        self._read_before: dict[str, tuple[bytes, SourceDefinition]] = {}
+        """what each file held when it was last read: it is looked at often, and changes almost never"""
 
     def all(self) -> dict[str, SourceDefinition]:
         names = sorted(name for name in self._store.names(SOURCES) if name.endswith(".json"))
@@ -61,8 +63,15 @@ class SourceFiles:
         self._store.delete(_file(name))
 
     def _read(self, file: str) -> SourceDefinition:
+        content = self._store.read(f"{SOURCES}/{file}")
+        before = self._read_before.get(file)
+        if before is None or before[0] != content:
+            self._read_before[file] = before = content, self._decoded(file, content)
+        return before[1]
+
+    def _decoded(self, file: str, content: bytes) -> SourceDefinition:
         try:
-            told = unseal(self._store.read(f"{SOURCES}/{file}"))
+            told = unseal(content)
             return SourceDefinition(
                 told["name"],
                 told["url"],

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module
 
-from viewkeeper.sources.registry import import_kind
+from viewkeeper.sources.registry import import_kind, reads_with_spark
 
 MODULES = (
     "pyarrow.acero",
@@ -20,6 +20,9 @@ MODULES = (
     "pyarrow.dataset",
     "pyarrow.parquet",
     "deltalake",
+)
+
+SPARK = (
     "pyspark.java_gateway",
     "pyspark.logger.worker_io",
     "pyspark.sql",
@@ -35,15 +38,23 @@ IF_INSTALLED = ("numpy", "pandas")
 _importing = threading.Lock()
 
 
-def import_for_threads(kinds: Iterable[str] = ()) -> None:
-    """Import them, and what these kinds of sources need; a quarter of a second, once in a process."""
+def import_for_threads() -> None:
+    """Import all of them; a quarter of a second, once in a process."""
     with _importing:
-        for module in MODULES:
+        for module in (*MODULES, *SPARK):
             import_module(module)
         for module in IF_INSTALLED:
             with suppress(ImportError):
                 import_module(module)
+
+
+def import_for_streams(kinds: Iterable[str]) -> None:
+    """Import what the streams of these kinds of sources need. Of Spark only what they are read with: the rest can be
+    imported while databases are being connected to."""
+    kinds = list(kinds)
     import_kinds(kinds)
+    if any(map(reads_with_spark, kinds)):
+        import_for_threads()
 
 
 def import_kinds(kinds: Iterable[str]) -> None:

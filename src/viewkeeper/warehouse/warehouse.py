@@ -6,6 +6,8 @@ with Warehouse.open("lake") as wh:
     with wh.commit() as commit:
         commit.state("main", {"shop": "00000000000000000042"}, {"big_orders": delta})
     wh.read("big_orders").show()
+
+What only writers need is imported when a warehouse is opened to write: `status` and `states` start at once.
 """
 
 import os
@@ -16,46 +18,27 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.clock import monotonic
 from viewkeeper.durations import seconds
 from viewkeeper.errors import NotAWarehouse, UsageError
-from viewkeeper.mediator.mediator import Mediator
-from viewkeeper.mediator.report import Report
 from viewkeeper.messages import Vector
-from viewkeeper.sources.base import Finding
-from viewkeeper.sql.create_clauses import with_name
-from viewkeeper.sql.relation import Relation
 from viewkeeper.warehouse.allowed_variables import AllowedVariables, Urls
-from viewkeeper.warehouse.altering.alteration import Alteration
-from viewkeeper.warehouse.audits import Audit
 from viewkeeper.warehouse.catalog import Catalogs, find, refuse_hidden, spelled, spellings, tables_of
-from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.commit_log import FORMAT_FILE, CommitLog, create_format, read_format
-from viewkeeper.warehouse.compaction import DEFAULT_POLICY, CompactionPolicy, Housekeeper
-from viewkeeper.warehouse.definitions import definitions_of
+from viewkeeper.warehouse.compaction_policy import DEFAULT_POLICY, CompactionPolicy
 from viewkeeper.warehouse.engine_errors import explaining_engines
 from viewkeeper.warehouse.halted import Halts
-from viewkeeper.warehouse.histories import recording
 from viewkeeper.warehouse.incomplete import GroupWait, IncompleteTransactions
-from viewkeeper.warehouse.keeper import Keeper
-from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.problems import Problem, unreachable_sources
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.running import RunningFile
 from viewkeeper.warehouse.session import local_session
 from viewkeeper.warehouse.snapshot import Files, Snapshot, pinned
-from viewkeeper.warehouse.source_files import SourceDefinition
 from viewkeeper.warehouse.states import State
 from viewkeeper.warehouse.status import Status, status_of
 from viewkeeper.warehouse.store import open_store
-from viewkeeper.warehouse.summaries.schedule import Schedule
 from viewkeeper.warehouse.tables import Tables
-from viewkeeper.warehouse.thread_imports import import_kinds
-from viewkeeper.warehouse.vacuum import Vacuumed, vacuum
 from viewkeeper.warehouse.view_properties import ALGORITHM
-from viewkeeper.warehouse.view_reports import ViewReports
-from viewkeeper.warehouse.writer import Writer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,13 +47,26 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from viewkeeper.mediator.mediator import Mediator
+    from viewkeeper.mediator.report import Report
+    from viewkeeper.sources.base import Finding
+    from viewkeeper.sql.relation import Relation
+    from viewkeeper.warehouse.altering.alteration import Alteration
+    from viewkeeper.warehouse.audits import Audit
+    from viewkeeper.warehouse.commit import Commit
+    from viewkeeper.warehouse.compaction import Housekeeper
     from viewkeeper.warehouse.file_audit import FileAudit
+    from viewkeeper.warehouse.keeper import Keeper
+    from viewkeeper.warehouse.known_sources import KnownSources
     from viewkeeper.warehouse.load_progress import WatchLoad
     from viewkeeper.warehouse.measuring.bench import ViewBench
+    from viewkeeper.warehouse.source_files import SourceDefinition
     from viewkeeper.warehouse.summaries.cubes import CubeChoice
     from viewkeeper.warehouse.summaries.drawn import DrawnLattice
     from viewkeeper.warehouse.summaries.explained_query import QueryExplanation
     from viewkeeper.warehouse.summaries.explanation import Explanation
+    from viewkeeper.warehouse.vacuum import Vacuumed
+    from viewkeeper.warehouse.writer import Writer
 
 
 @explaining_engines
@@ -80,9 +76,9 @@ class Warehouse:
     def __init__(
         self,
         files: Files,
-        writer: Writer | None,
+        writer: "Writer | None",
         identity: str,
-        housekeeper: Housekeeper | None,
+        housekeeper: "Housekeeper | None",
         allowed: AllowedVariables,
     ) -> None:
         self._files, self._writer, self._identity, self._housekeeper = files, writer, identity, housekeeper
@@ -126,6 +122,9 @@ class Warehouse:
         allowed = AllowedVariables(identity, source_urls or getattr(path, "source_urls", None))
         if read_only:
             return cls(files, None, identity, None, allowed)
+        from viewkeeper.warehouse.compaction import Housekeeper
+        from viewkeeper.warehouse.writer import Writer
+
         writer = Writer(store, log, catalogs, tables, session.get, owns_spark=owned)
         writer.open()
         return cls(files, writer, identity, Housekeeper(writer, compaction) if compaction else None, allowed)
@@ -158,8 +157,10 @@ class Warehouse:
 
     # --- writing ---
 
-    def commit(self, metrics: Mapping[str, Any] | None = None) -> Commit:
+    def commit(self, metrics: Mapping[str, Any] | None = None) -> "Commit":
         """What a `with` block does to the returned object becomes one atomic commit when the block ends."""
+        from viewkeeper.warehouse.commit import Commit
+
         return Commit(self._writing(), metrics, self._after_commit, self._keeper.summaries.follow)
 
     def _after_commit(self, record: Record) -> None:
@@ -178,12 +179,14 @@ class Warehouse:
 
     def vacuum(
         self, retention: str | float = "7 days", *, grace: str | float = "1 hour", dry_run: bool = False
-    ) -> Vacuumed:
+    ) -> "Vacuumed":
         """Forget states that ceased to be the last longer ago than the retention, and delete their files.
 
         A view's own retention goes before. Files younger than the grace period, and whatever a pinned snapshot needs,
         stay.
         """
+        from viewkeeper.warehouse.vacuum import vacuum
+
         return vacuum(self._writing(), seconds(retention), seconds(grace), dry_run=dry_run)
 
     def publish(self, view: str, target: str | os.PathLike[str], state: int | None = None) -> "Path":
@@ -236,7 +239,7 @@ class Warehouse:
         """
         return self._keeper.remove_source(name, force=force)
 
-    def doctor(self, source: str, name: str | None = None, tables: Sequence[str] | None = None) -> list[Finding]:
+    def doctor(self, source: str, name: str | None = None, tables: Sequence[str] | None = None) -> "list[Finding]":
         """What is missing or risky at a source, each with the statement that mends it.
 
         `source` is the name of one that was added, or the URL of one that is to be added under `name`, with `tables`
@@ -250,7 +253,7 @@ class Warehouse:
         return self._identity
 
     @property
-    def sources(self) -> tuple[SourceDefinition, ...]:
+    def sources(self) -> "tuple[SourceDefinition, ...]":
         """The sources that were added, each with its relations; none is contacted."""
         return tuple(self._known_sources.definitions().values())
 
@@ -267,7 +270,7 @@ class Warehouse:
         None: nobody is."""
         self._keeper.loads.watch = watch
 
-    def alteration(self, sql: str, also: Sequence[str] = ()) -> Alteration:
+    def alteration(self, sql: str, also: Sequence[str] = ()) -> "Alteration":
         """What `alter_view` would do with a CREATE MATERIALIZED VIEW; nothing is done, and no source is asked.
 
         It also works with `read_only`.
@@ -278,7 +281,7 @@ class Warehouse:
         overview = Overview(self._latest(), self._known_sources)
         return plan_alteration(overview, self._with_known_name(sql), [*map(self._with_known_name, also)]).alteration
 
-    def alter_view(self, sql: str, also: Sequence[str] = ()) -> Alteration:
+    def alter_view(self, sql: str, also: Sequence[str] = ()) -> "Alteration":
         """Make a view what a CREATE MATERIALIZED VIEW says; what was done.
 
         It is created if it is not there, and left alone if the definition means the same. Otherwise what can be changed
@@ -344,18 +347,21 @@ class Warehouse:
         self._refuse_hidden(name)
         self._keeper.drop_view(self._spelled(name))
 
-    def with_new_columns(self, sources: Sequence[str]) -> dict[str, Relation]:
+    def with_new_columns(self, sources: Sequence[str]) -> "dict[str, Relation]":
         """The relations of sources as they would be with the columns that they were given since they were added."""
         return self._known_sources.with_new_columns(sources)
 
     def catch_up(
-        self, *, history: str | os.PathLike[str] | None = None, watch: Callable[[Report], None] | None = None
+        self, *, history: str | os.PathLike[str] | None = None, watch: "Callable[[Report], None] | None" = None
     ) -> Vector:
         """Process everything that the sources have committed up to now; the positions that were reached.
 
         A source that cannot be reached for some time is an error, but its views alone are left behind. With a `history`
         it ends when nothing is under way any more, so that the last state reflects everything that was delivered.
         """
+        from viewkeeper.warehouse.histories import recording
+        from viewkeeper.warehouse.view_reports import ViewReports
+
         with recording(self._keeper, history) as recorder, self._keeper.maintaining(recorder) as mediator:
             reports = ViewReports(self._files)
             look = (lambda: watch(reports.with_views(mediator.report()))) if watch else lambda: None
@@ -369,10 +375,10 @@ class Warehouse:
         seconds: float | None = None,
         *,
         history: str | os.PathLike[str] | None = None,
-        watch: Callable[[Report], None] | None = None,
+        watch: "Callable[[Report], None] | None" = None,
         states_per_commit: int | None = None,
         exit_on_failure: bool = False,
-    ) -> Report:
+    ) -> "Report":
         """Maintain the views until stopped by `stop`, or for so long; what was done.
 
         `watch` is called several times a second with what is going on; `status` shows it to other processes. With a
@@ -394,12 +400,16 @@ class Warehouse:
         self,
         seconds: float | None,
         history: str | os.PathLike[str] | None,
-        watch: Callable[[Report], None] | None,
+        watch: "Callable[[Report], None] | None",
         states_per_commit: int | None,
         exit_on_failure: bool,
-    ) -> tuple[Report, bool]:
+    ) -> "tuple[Report, bool]":
         """Maintain until the time is up, or a view is to be computed again, which nothing else may go on beside; what
         was done, and whether one is."""
+        from viewkeeper.warehouse.histories import recording
+        from viewkeeper.warehouse.summaries.schedule import Schedule
+        from viewkeeper.warehouse.view_reports import ViewReports
+
         with (
             recording(self._keeper, history) as recorder,
             self._keeper.maintaining(recorder, states_per_commit) as mediator,
@@ -474,11 +484,11 @@ class Warehouse:
         """Deferred summaries for which changes wait: until their refresh they cannot be audited."""
         return self._keeper.summaries.awaiting_refresh()
 
-    def audit(self, view: str) -> Audit:
+    def audit(self, view: str) -> "Audit":
         """Recompute a view from its sources at its own vector, and compare the two as bags."""
         return self.audits(view)[0]
 
-    def audits(self, *views: str, watch: Callable[[Sequence[str]], None] | None = None) -> list[Audit]:
+    def audits(self, *views: str, watch: Callable[[Sequence[str]], None] | None = None) -> "list[Audit]":
         """The same for several views, in this order; for summaries of one lattice the sources are read once.
 
         `watch` is told which views come next.
@@ -507,19 +517,26 @@ class Warehouse:
 
     def _with_known_name(self, sql: str) -> str:
         """A definition of a view that is there, with its name as that was created."""
+        from viewkeeper.sql.create_clauses import with_name
+
         return with_name(sql, spellings(self._latest().catalog))
 
     @property
-    def _keeper(self) -> Keeper:
+    def _keeper(self) -> "Keeper":
         if self._kept_by is None:
+            from viewkeeper.algebra.adaptive import Engines
+            from viewkeeper.warehouse.keeper import Keeper
+
             writer = self._writing()
             engines = Engines(self._files.spark)
             self._kept_by = Keeper(self._files, writer, self.commit, self._known_sources, engines)
         return self._kept_by
 
     @property
-    def _known_sources(self) -> KnownSources:
+    def _known_sources(self) -> "KnownSources":
         if self._known is None:
+            from viewkeeper.warehouse.known_sources import KnownSources
+
             self._known = KnownSources(self._files, self._identity, self._allowed)
         return self._known
 
@@ -570,6 +587,8 @@ class Warehouse:
     @property
     def definitions(self) -> dict[str, str]:
         """The statement that each view or family was created by; one that has no statement is not among them."""
+        from viewkeeper.warehouse.definitions import definitions_of
+
         return definitions_of(self._files.catalogs.read(self._files.log.last().catalog))
 
     @property
@@ -592,6 +611,8 @@ class Warehouse:
         found = status_of(self._files, self._identity)
         if patience is None:
             return found
+        from viewkeeper.warehouse.thread_imports import import_kinds
+
         known = self._known_sources.definitions()
         import_kinds(one.kind for one in known.values())
         sources = {name: self._known_sources.source(name) for name in known}
@@ -629,7 +650,7 @@ class Warehouse:
     def _latest(self) -> Snapshot:
         return Snapshot(self._files, self._files.log.last())
 
-    def _writing(self) -> Writer:
+    def _writing(self) -> "Writer":
         if self._writer is None:
             raise UsageError("the warehouse was opened with read_only=True", "open it without, to write")
         return self._writer
