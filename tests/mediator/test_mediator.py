@@ -1,5 +1,8 @@
 """The live mediator over sources in memory, while other threads write."""
 
+import threading
+from collections.abc import Callable
+
 import pytest
 from live_shop import THREE_WAY, WITHIN, MemoryStore, Recorder, Shop
 
@@ -10,6 +13,7 @@ from viewkeeper.checker.history import History, State
 from viewkeeper.checker.judge import check
 from viewkeeper.levels import Level
 from viewkeeper.mediator.mediator import Mediator
+from viewkeeper.messages import Position
 
 
 @pytest.mark.parametrize(
@@ -49,3 +53,27 @@ def test_a_live_run_reaches_what_its_algorithm_promises(algorithm: str, sql: str
     judgement = check(History.of(how.view, base, recorder.deliveries["v"], states))
     assert judgement.level >= promised, judgement
     assert promised >= Level.CONVERGENT
+
+
+def test_sources_are_connected_to_at_once_and_meanwhile_groups_are_prepared() -> None:
+    shop = Shop()
+    plan = shop.plan("v", THREE_WAY, "sweep")
+    all_asked, prepared = threading.Barrier(len(shop.sources) + 1), threading.Event()
+    for source in shop.sources.values():
+
+        def end(real: Callable[[], Position] = source.end) -> Position:
+            # Whoever asks one after the other, or before it prepares the groups, waits here until the barrier breaks.
+            all_asked.wait(60)
+            return real()
+
+        source.end = end  # type: ignore[method-assign]
+
+    def prepare() -> None:
+        all_asked.wait(60)
+        prepared.set()
+
+    store = MemoryStore(shop.stored([plan]))
+    with Mediator(shop.sources, [plan], MemoryZSet, store, before_groups=prepare) as mediator:
+        assert not prepared.is_set()
+        mediator.catch_up()
+    assert prepared.is_set()
