@@ -5,7 +5,8 @@
     audit       the relations at the view's own vector, its text run by Spark over them, compared with what is stored
     reload      the same, and what is different becomes a new state
 
-All four rest on `mediator/base_image.py`: relations as they were at a vector, while everyone writes.
+All four rest on `mediator/base_image.py`: relations as they were at a vector, while everyone writes. What only creating
+and auditing need is imported by them: a process that is started to go on maintaining is soon at work.
 """
 
 import threading
@@ -30,10 +31,6 @@ from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.altering.alteration import Alteration
-from viewkeeper.warehouse.altering.altering import alter
-from viewkeeper.warehouse.altering.making_anew import alter_together
-from viewkeeper.warehouse.altering.reading import definition_of
-from viewkeeper.warehouse.auditing import audits
 from viewkeeper.warehouse.audits import Audit, audited
 from viewkeeper.warehouse.catalog import Definition, find, free_name, readable
 from viewkeeper.warehouse.columns import HIDDEN, RESERVED
@@ -46,16 +43,11 @@ from viewkeeper.warehouse.known_relations import refuse_summaries
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.load_progress import Loads
 from viewkeeper.warehouse.new_columns import recompute, reload_with_types, with_new_columns
-from viewkeeper.warehouse.original_rows import original_rows
 from viewkeeper.warehouse.self_maintained.automatic import REMOTE
-from viewkeeper.warehouse.self_maintained.change_rates import recent, transactions_per_hour
 from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic, storage_for
-from viewkeeper.warehouse.self_maintained.creating import create as create_self_maintained
 from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
-from viewkeeper.warehouse.self_maintained.mending import audit as audit_self_maintained
 from viewkeeper.warehouse.snapshot import Files
-from viewkeeper.warehouse.spark_agreement import check_agreement
 from viewkeeper.warehouse.stored_states import StoredStates
 from viewkeeper.warehouse.summaries.keeping import Summaries
 from viewkeeper.warehouse.summaries.lattice import Lattice
@@ -147,6 +139,8 @@ class Keeper:
         create = read_create(sql)
         with self.alone():
             if create.if_there is IfThere.REPLACE:
+                from viewkeeper.warehouse.altering.altering import alter
+
                 return with_new_columns(self, [sql], lambda: alter(self, sql)).view
             if create.if_there is IfThere.KEEP and (name := name_in(create.sql)) in readable(self.writer.catalog):
                 return name
@@ -156,16 +150,22 @@ class Keeper:
 
     def alter_view(self, sql: str, also: Sequence[str] = ()) -> Alteration:
         """Make a view what a definition says, and those that read it what others say."""
+        from viewkeeper.warehouse.altering.altering import alter
+
         with self.alone():
             return with_new_columns(self, [sql, *also], lambda: alter(self, sql, also))
 
     def alter_views(self, statements: Sequence[str]) -> None:
         """Make several views what definitions say, in one commit."""
+        from viewkeeper.warehouse.altering.making_anew import alter_together
+
         with self.alone():
             with_new_columns(self, statements, lambda: alter_together(self, statements))
 
     def create(self, sql: str) -> str:
         """Parse, choose an algorithm, load, and commit the first state; its name."""
+        from viewkeeper.warehouse.spark_agreement import check_agreement
+
         refuse_summaries(sql, self.writer.catalog)
         relations = self.relations()
         view = parse_definition(sql, relations)
@@ -176,6 +176,9 @@ class Keeper:
     def _create_parsed(self, view: View | OuterJoinView | SummaryView | Family, relations: dict[str, Relation]) -> str:
         if isinstance(view, SummaryView | Family):
             return self.summaries.create(view, relations)
+        from viewkeeper.warehouse.self_maintained.change_rates import recent, transactions_per_hour
+        from viewkeeper.warehouse.self_maintained.creating import create as create_self_maintained
+
         rates = transactions_per_hour(recent(self.files.log)) if is_automatic(view) else {}
         decision = storage_for(view, self.sources.definitions(), rates)
         if decision.storage != REMOTE:
@@ -360,6 +363,8 @@ class Keeper:
 
     def audits(self, names: Sequence[str], watch: Callable[[Sequence[str]], None]) -> list[Audit]:
         """Compute views from their sources, each at its own vector, and compare them with what is stored."""
+        from viewkeeper.warehouse.auditing import audits
+
         with self.alone():
             return audits(self, names, watch)
 
@@ -370,6 +375,9 @@ class Keeper:
 
     def audit_join(self, name: str) -> Audit:
         """The audit of a view that is no summary."""
+        from viewkeeper.warehouse.original_rows import original_rows
+        from viewkeeper.warehouse.self_maintained.mending import audit as audit_self_maintained
+
         if name in self.self_maintained.views():
             return audit_self_maintained(self.self_maintained, name)
         view = self.kept_one(name)
@@ -413,6 +421,8 @@ class Keeper:
         """A view that is maintained from sources or from other views."""
         definition = find(self.writer.catalog, name)
         if SQL not in definition.properties:
+            from viewkeeper.warehouse.altering.reading import definition_of
+
             if (sql := definition_of(definition)) is not None:
                 parse_definition(sql, self.relations())  # it is left out because of what this says
             raise UsageError(f"view {name} is not maintained from sources", "it was loaded by a commit of its own")

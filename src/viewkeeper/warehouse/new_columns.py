@@ -13,7 +13,6 @@ from viewkeeper.sql.view import View, columns_read
 from viewkeeper.warehouse.catalog import find
 from viewkeeper.warehouse.columns import RESERVED
 from viewkeeper.warehouse.known_relations import relations_named
-from viewkeeper.warehouse.reload import reload_view
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.keeper import Keeper
@@ -49,6 +48,8 @@ def learn(keeper: "Keeper", statements: Sequence[str]) -> bool:
 
 def reload_with_types(keeper: "Keeper", name: str) -> None:
     """Reload a view; if that takes up wider types of columns, halt the others that read them until they are too."""
+    from viewkeeper.warehouse.reload import reload_view
+
     before = keeper.sources.relations()
     reload_view(keeper, name)
     if columns := retyped(before, keeper.sources.relations()):

@@ -25,9 +25,7 @@ from viewkeeper.warehouse.commit import Commit, NewState
 from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.summaries.contents import Contents
-from viewkeeper.warehouse.summaries.creating import Creation
 from viewkeeper.warehouse.summaries.decision import Decision, decide
-from viewkeeper.warehouse.summaries.dropping import dropping
 from viewkeeper.warehouse.summaries.foreign_keys import DeclaredForeignKeys
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
 from viewkeeper.warehouse.summaries.lattice import Lattice, is_stored_otherwise, lattices_of
@@ -151,6 +149,8 @@ class Summaries:
         return any(lattice.complete for lattice in self._fed_by(group))
 
     def create(self, parsed: SummaryView | Family, relations: Mapping[str, Relation]) -> str:
+        from viewkeeper.warehouse.summaries.creating import Creation
+
         return Creation(self, parsed, relations).run()
 
     # --- following the core ---
@@ -363,6 +363,8 @@ class Summaries:
     def drop(self, name: str) -> None:
         """Drop a summary or a family, and the hidden tables that nothing else needs."""
         lattice, folders = self.lattice_of(name), []
+        from viewkeeper.warehouse.summaries.dropping import dropping
+
         plan = dropping(lattice, self.members(name))
         if plan.rested_on and not self.is_halted(lattice):
             self.refresh(lattice)
