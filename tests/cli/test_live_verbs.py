@@ -14,7 +14,11 @@ from click.testing import CliRunner, Result
 from mariadb_server import MariaDb
 from postgres_server import PostgresServer
 
+from viewkeeper import Warehouse
 from viewkeeper.cli.main import main, viewkeeper
+from viewkeeper.mediator import retries
+from viewkeeper.mediator.report import Report
+from viewkeeper.warehouse import running
 
 NAMED = "CREATE MATERIALIZED VIEW named AS SELECT o.id, p.name FROM shop.orders o JOIN crm.people p ON o.cust = p.id"
 
@@ -443,6 +447,60 @@ def test_passwords_of_postgresql(
         with psycopg.connect(url) as admin:
             assert admin.execute("SELECT COUNT(*) FROM pg_replication_slots").fetchone() == (0,)
             assert admin.execute("SELECT COUNT(*) FROM pg_publication").fetchone() == (0,)
+
+
+def test_a_password_that_postgresql_refuses_is_tried_again_and_said(
+    here: Path, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retries, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(running, "EVERY", 0.0)
+    said: list[str] = []
+    with postgres_server.database("refused") as url, psycopg.connect(url, autocommit=True) as admin:
+        admin.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, v TEXT)")
+        admin.execute("DROP ROLE IF EXISTS with_password")
+        admin.execute(f"CREATE ROLE with_password LOGIN SUPERUSER PASSWORD '{SECRET}'")
+        monkeypatch.setenv("VIEWKEEPER_PASSWORD_PG", SECRET)
+        output("add-source", "pg", postgres_server.url("refused", "with_password", SECRET), "--install")
+        output("create-view", "CREATE MATERIALIZED VIEW v AS SELECT id, v FROM pg.t")
+        admin.execute("INSERT INTO t VALUES (1, 'one')")
+        admin.execute("ALTER ROLE with_password PASSWORD 'an0ther-one'")
+
+        def verb(*words: str) -> str:
+            done = call(*words)
+            assert done.exit_code == 1, done.output
+            said.append(done.output)
+            return done.output
+
+        assert "password authentication failed" in verb("run", "--exit-on-failure")
+        assert "password authentication failed" in verb("catch-up")
+        assert json.loads(verb("status", "--check", "--json"))["problems"]
+        attempts: list[int] = []
+        mended: list[bool] = []
+
+        def watch(report: Report) -> None:
+            (group,) = report.groups
+            if group.failure is not None:
+                said.append(group.failure)
+                attempts.append(group.attempts)
+                assert group.retry_in <= 0.05 * 2 ** (group.attempts - 1)
+            if group.attempts >= 3 and not mended:
+                said.append(status := output("status"))
+                assert "password authentication failed" in status
+                assert "password authentication failed" in verb("status", "--check")
+                admin.execute(f"ALTER ROLE with_password PASSWORD '{SECRET}'")
+                mended.append(True)
+            if report.transactions and group.failure is None:
+                warehouse.stop()
+
+        with Warehouse.open("lake") as warehouse:
+            warehouse.run(300, watch=watch)
+            assert warehouse.arrow("v").to_pydict() == {"id": [1], "v": ["one"]}
+        assert mended
+        assert attempts == sorted(attempts)
+        assert not [one for one in said if SECRET in one or "an0ther-one" in one]
+        assert stored_anywhere(here / "lake", SECRET) == []
+        output("drop-view", "v")
+        output("remove-source", "pg")
 
 
 def test_passwords_of_mariadb(here: Path, fails: Fails, mariadb: MariaDb, monkeypatch: pytest.MonkeyPatch) -> None:

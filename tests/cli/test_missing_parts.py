@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from viewkeeper.cli.main import main, viewkeeper
+from viewkeeper.mediator import waits
 from viewkeeper.warehouse.warehouse import Warehouse
 
 BOTH = "SELECT e.id, e.balance AS east, w.balance AS west FROM east.accounts e JOIN west.accounts w ON e.id = w.id"
@@ -209,3 +210,20 @@ def test_a_reload_that_passes_the_missing_part_ends_the_weak_level(banks: Path) 
     assert shown() == [(1, 95, 105)]
     assert status()["given_up"] == []
     assert [view["consistency"] for view in status()["views"]] == ["complete"]
+
+
+def test_a_wait_that_is_overdue_fails_a_check(banks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    part("east", "transfer 1", -30)
+    monkeypatch.setattr(waits, "OVERDUE", 3600.0)
+    # A part that is on its way is no problem yet; catch-up says that it ends without it.
+    call("catch-up", exit_code=1)
+    assert json.loads(call("status", "--check", "--json"))["problems"] == []
+    monkeypatch.setattr(waits, "OVERDUE", 0.0)
+    told = call("status", "--check", exit_code=1)
+    assert "waiting: both: global transaction transfer 1 waits for its part from west since 2" in told
+    (problem,) = json.loads(call("status", "--check", "--json", exit_code=1))["problems"]
+    assert (problem["kind"], problem["name"]) == ("overdue", "transfer 1")
+    assert problem["hint"] == "commit that part, or viewkeeper give-up 'transfer 1'"
+    part("west", "transfer 1", 30)
+    call("catch-up")
+    assert json.loads(call("status", "--check", "--json"))["problems"] == []

@@ -309,3 +309,20 @@ def test_a_password_of_postgresql_is_never_stored(
         output("drop-view", "both_sides")
         output("remove-source", "one")
         output("remove-source", "two")
+
+
+def test_doctor_looks_at_sources_before_the_project_is_applied(example: Path, fails: Fails) -> None:
+    assert not Path("warehouse").exists()
+    for source in ("shop", "customers"):
+        findings = told("doctor", source, exit_code=1)["findings"]
+        assert any(finding["fatal"] for finding in findings)
+        assert all(finding["what"] and finding["mend"] for finding in findings)
+        assert "apply" not in output("doctor", source, exit_code=1)
+    # Nothing is changed at a source, and none is added.
+    with closing(sqlite3.connect("data/shop.db")) as shop:
+        assert shop.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall() == []
+    assert told("sources")["sources"] == []
+    assert "no source 'shops'" in fails("doctor", "shops")
+    # What is to be installed is what the project installs.
+    output("apply")
+    assert output("doctor", "shop") == "all is well\n"

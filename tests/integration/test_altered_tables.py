@@ -14,6 +14,7 @@ from postgres_server import PostgresServer
 from three_databases import ThreeDatabases, three_databases
 
 from viewkeeper.errors import UnknownName
+from viewkeeper.mediator.report import Report
 from viewkeeper.warehouse.warehouse import Warehouse
 
 AMOUNTS = "CREATE MATERIALIZED VIEW amounts AS SELECT o.id AS id, o.amount AS amount FROM shop.orders o"
@@ -227,6 +228,38 @@ def test_widened_types_go_on(databases: ThreeDatabases, warehouse: Warehouse) ->
         again.catch_up()
         assert not halted(again)
         all_right(databases, again, *views)
+
+
+def test_a_run_computes_a_widened_view_again(databases: ThreeDatabases, warehouse: Warehouse) -> None:
+    for sql in (AMOUNTS, PER_CUSTOMER, NAMES):
+        warehouse.create_view(sql)
+    shop(databases, "INSERT INTO orders VALUES (850, 1, 5)")
+    reports: list[Report] = []
+    steps = [
+        # Each when the view shows what the one before has done.
+        (850, ("ALTER TABLE orders ALTER COLUMN amount TYPE bigint", "INSERT INTO orders VALUES (851, 1, 5000000000)")),
+        (851, ("INSERT INTO orders VALUES (852, 1, 6000000000)",)),
+        (852, ()),
+    ]
+
+    def watch(report: Report) -> None:
+        reports.append(report)
+        with Warehouse.open(warehouse.path, read_only=True) as reader:
+            ids = reader.arrow("amounts").to_pydict()["id"]
+        if steps and steps[0][0] in ids:
+            shop(databases, *steps.pop(0)[1])
+        if not steps:
+            warehouse.stop()
+
+    warehouse.run(300, watch=watch)
+    assert steps == [], reports[-1:]
+    assert not halted(warehouse)
+    assert str(warehouse.arrow("amounts").schema.field("amount").type) == "int64"
+    all_right(databases, warehouse, "amounts", "per_customer", "names")
+    # It stops for no other view, and goes on with all of them.
+    crm(databases, "INSERT INTO people VALUES (850, 'after', 1)")
+    warehouse.catch_up()
+    all_right(databases, warehouse, "names")
 
 
 def test_a_swapped_table_halts_the_views_over_it_alone(databases: ThreeDatabases, warehouse: Warehouse) -> None:

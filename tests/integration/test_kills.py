@@ -3,11 +3,14 @@
 Nothing is lost and nothing is applied twice, and no state that a reader has seen disappears or changes.
 """
 
+import json
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,7 +20,9 @@ from mariadb_server import PASSWORD, MariaDb
 from postgres_server import PostgresServer
 from three_databases import THREE_WAY, WITHIN, ThreeDatabases, three_databases
 
-from viewkeeper.clock import Random, seeded
+from viewkeeper.clock import Random, monotonic, seeded
+from viewkeeper.warehouse.commit_log import CommitLog
+from viewkeeper.warehouse.store import LocalStore
 from viewkeeper.warehouse.warehouse import Warehouse
 
 
@@ -163,6 +168,47 @@ ALL_KINDS = {
 """joins over several sources, self-maintained views and summaries"""
 
 
+LIVES = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0)
+"""seconds after which a process is killed"""
+MOST_WITHOUT = 10
+"""lives in a row without a commit, after which the next one is left alone until it makes one"""
+
+
+@dataclass
+class Figures:
+    """What a soak of kills came to."""
+
+    kills: int = 0
+    lives_with_a_commit: int = 0
+    most_lives_without: int = 0
+    shortest_life_with: float = float("inf")
+    longest_life_without: float = 0.0
+    commits: int = 0
+    states: int = 0
+    longest_stretch_without_s: float = 0.0
+    """between two commits, also while no process was alive"""
+
+    def lived(self, seconds: float, commits: int, without: int) -> None:
+        self.kills += 1
+        self.lives_with_a_commit += commits > 0
+        self.commits += commits
+        self.most_lives_without = max(self.most_lives_without, without)
+        if commits:
+            self.shortest_life_with = min(self.shortest_life_with, seconds)
+        else:
+            self.longest_life_without = max(self.longest_life_without, seconds)
+
+
+def installed(folder: Path) -> dict[str, str]:
+    """The environment of a package that is installed: its modules are compiled once, and not by each process."""
+    rest = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**rest, "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
+
+
+def newest(lake: Path) -> int:
+    return CommitLog(LocalStore(lake)).last().commit
+
+
 def killed_in_a_row(databases: ThreeDatabases, folder: Path, kills: int, random: Random) -> None:
     """`viewkeeper run` is killed, again and again, each time after some seconds or less, while everyone writes."""
     lake, quiet = folder / "lake", threading.Event()
@@ -171,17 +217,23 @@ def killed_in_a_row(databases: ThreeDatabases, folder: Path, kills: int, random:
         for sql in ALL_KINDS.values():
             warehouse.create_view(sql)
     readers = [Reader(lake, view) for view in ("three", "partial", "by_cust")]
-    writers, commit, without = databases.writers(24 * 3600, 7, 0.2), 0, 0
-    log = folder / "run.log"
+    figures, without, first = Figures(), 0, newest(lake)
+    writers, commit = databases.writers(24 * 3600, 7, 0.2), first
+    log, environment = folder / "run.log", installed(folder)
     try:
         for kill in range(1, kills + 1):
             with log.open("a") as out:
                 command = [sys.executable, "-m", "viewkeeper", "run", "-w", str(lake)]
-                process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
-            quiet.wait(random.choice((0.5, 2, 4, 6, 8, 10)))
+                process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment)
+            begin, life = monotonic(), random.choice(LIVES)
+            quiet.wait(life)
+            while without >= MOST_WITHOUT and newest(lake) == commit:
+                assert monotonic() - begin < 300, f"stuck at commit {commit}: {log.read_text()}"
+                quiet.wait(0.1)
             assert process.poll() is None, log.read_text()
             process.kill()
             process.wait()
+            lived = monotonic() - begin
             assert writers.poll() is None
             for reader in readers:
                 reader.look()
@@ -189,20 +241,28 @@ def killed_in_a_row(databases: ThreeDatabases, folder: Path, kills: int, random:
                 status = warehouse.status()
             assert not status.problems, status.problems
             without = 0 if status.commit > commit else without + 1
+            figures.lived(lived, status.commit - commit, without)
             commit = status.commit
-            print(f"kill {kill} of {kills}: commit {commit}, {without} lives without one", flush=True)
+            print(f"kill {kill} of {kills} after {lived:.1f} s: commit {commit}, {without} lives without", flush=True)
     finally:
         writers.kill()
         writers.wait()
+    records = CommitLog(LocalStore(lake))
+    times = [datetime.fromisoformat(records.record(number).time) for number in range(first, commit + 1)]
+    figures.longest_stretch_without_s = max((after - before).total_seconds() for before, after in pairwise(times))
     with Warehouse.open(lake) as warehouse:
         warehouse.catch_up()
         for audit in warehouse.audits(*ALL_KINDS):
             assert audit.clean, audit
         assert not warehouse.problems()
-        steps = warehouse.states("three")
-    for before, after in pairwise(steps):
-        assert all(after.vector[name] >= place for name, place in before.vector.items())
+        for view in ALL_KINDS:
+            steps = warehouse.states(view)
+            figures.states += len(steps) - 1
+            for before, after in pairwise(steps):
+                assert after.state == before.state + 1, f"{view}: state {after.state} follows {before.state}"
+                assert all(after.vector[name] >= place for name, place in before.vector.items())
     assert "Error" not in log.read_text(), log.read_text()
+    print(json.dumps(asdict(figures)), flush=True)
 
 
 @pytest.mark.soak

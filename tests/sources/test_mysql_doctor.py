@@ -59,6 +59,24 @@ def test_a_fit_server_has_no_fatal_findings(mariadb: MariaDb, root: Session) -> 
     source.close()
 
 
+def test_only_a_replica_is_warned_of_what_its_log_lacks(mariadb: MariaDb, root: Session) -> None:
+    def warned() -> list[str]:
+        found = [finding for finding in source.doctor() if "log_slave_updates" in finding.what]
+        assert not any(finding.fatal for finding in found)
+        return [finding.mend for finding in found]
+
+    assert root.execute("SHOW GLOBAL VARIABLES LIKE 'log_slave_updates'")[0][1] == "OFF"
+    source = source_of(mariadb)
+    assert warned() == []
+    root.execute("CHANGE MASTER 'elsewhere' TO MASTER_HOST = '127.0.0.1', MASTER_PORT = 1, MASTER_USER = 'nobody'")
+    try:
+        assert warned() == ["in its option file: log_slave_updates = ON; or name the primary in the URL"]
+    finally:
+        root.execute("RESET SLAVE 'elsewhere' ALL")
+    assert warned() == []
+    source.close()
+
+
 def test_settings_are_put_in_place_and_put_back(mariadb: MariaDb, root: Session) -> None:
     wrong = {
         "binlog_format": "MIXED",
