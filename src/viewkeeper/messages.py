@@ -5,8 +5,9 @@ warehouse ──▶ source    Query
 algorithm ──▶ views     ViewDelta                one state each
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 from viewkeeper.algebra.joins import Hop, JoinPlan
@@ -18,6 +19,10 @@ Position = str
 
 Vector = Mapping[str, Position]
 """A position per source."""
+
+
+MakeZSet = Callable[[tuple[str, ...], Iterable[tuple[Row, int]]], Any]
+"""Makes a Z-set of columns and weighted rows."""
 
 
 def position(number: int) -> Position:
@@ -58,6 +63,23 @@ class Transaction:
     parts: tuple[GlobalPart, ...] = ()
     merged: bool = False
     """whether it may be several transactions of the source, which its capture could not tell apart"""
+
+    @cached_property
+    def relations(self) -> frozenset[str]:
+        """Those that it changes."""
+        return frozenset({change.relation for change in self.changes})
+
+    def delta(self, relation: str, columns: tuple[str, ...], make_zset: MakeZSet) -> Any:
+        """What it changes of a relation, as a Z-set. Made once: it may be large, and several views read it."""
+        made = self._deltas.get((relation, columns))
+        if made is None or made[0] != make_zset:
+            rows = ((change.row, change.count) for change in self.changes if change.relation == relation)
+            made = self._deltas[relation, columns] = make_zset, make_zset(columns, rows)
+        return made[1]
+
+    @cached_property
+    def _deltas(self) -> dict[tuple[str, tuple[str, ...]], tuple[MakeZSet, Any]]:
+        return {}
 
     @property
     def global_ids(self) -> tuple[str, ...]:
@@ -155,8 +177,7 @@ def keys_for(on: On, delta: ZSet) -> tuple[tuple[str, ...], tuple[Row, ...] | No
     """The columns to match, and the values that a delta joins with: its distinct ones, and NULL joins with nothing."""
     if not on:
         return (), None
-    places = [delta.columns.index(left) for left, _ in on]
-    values = dict.fromkeys(tuple(row[place] for place in places) for row, _ in delta.weights())
+    values = delta.values(tuple(left for left, _ in on))
     return tuple(right for _, right in on), tuple(key for key in values if None not in key)
 
 

@@ -36,7 +36,16 @@ def expression(sql: str) -> Expression:
     return column.expression
 
 
-WITHOUT_SPARK: dict[str, Make] = {"memory": MemoryZSet, "arrow": ArrowZSet.of_rows}
+def no_session() -> Any:
+    """In place of a session that may not be needed."""
+    raise AssertionError("Spark is started")
+
+
+WITHOUT_SPARK: dict[str, Make] = {
+    "memory": MemoryZSet,
+    "arrow": ArrowZSet.of_rows,
+    "adaptive in arrow": Engines(no_session, most_rows=0, most_bytes=1 << 30).zset,
+}
 
 
 def constructors(spark: Any) -> dict[str, Make]:

@@ -169,3 +169,43 @@ def test_tags_compare_as_numbers(engines):
     old = engines.zset(("_vk.u",), [((number,), 1) for number in range(9, 12)])
     new = engines.zset(("_vk.w",), [((number,), 1) for number in range(25)])
     assert old.join(new, (), (later,), ("_vk.u", "_vk.w")).size() == 15 + 14 + 13
+
+
+# --- between rows of Python and Spark ---
+
+
+def test_one_that_is_not_small_is_in_arrow_and_needs_no_spark():
+    engines = Engines(no_session, most_rows=20, most_bytes=1 << 20)
+    large = engines.zset((X, S), [((number, "s"), 1) for number in range(200)])
+    small = engines.zset((X, S), [((1, "s"), -1), ((400, "s"), 1)])
+    assert not large.in_memory
+    assert large.on_driver
+    assert small.in_memory
+    assert small.columnar is None
+    assert (large + small).columnar.num_rows == 200
+    joined = large.join(small.rename(("m.x", "m.s")), ((X, "m.x"),), (expression("x + 1 > 0"),), (X, "m.s"))
+    assert contents(joined) == expected([((1, "s"), -1)])
+    assert contents(small.matching(large, ((X, X),))) == expected([((1, "s"), -1)])
+    assert large.key_delete(small, ((X, X),)).size() == 199
+    assert (large - large).is_empty()
+
+
+def test_one_that_is_too_large_for_arrow_moves(spark):
+    engines = Engines(lambda: spark, most_rows=20, most_bytes=4_000)
+    one = engines.zset((X,), [((number,), 1) for number in range(200)])
+    other = engines.zset((X,), [((number,), 1) for number in range(100, 300)])
+    assert one.on_driver
+    total = one + other
+    assert not total.on_driver
+    assert total.size() == 300
+    assert (engines.zset(("m.x",), [((1,), 1)]) + total.rename(("m.x",))).size() == 300
+
+
+def test_a_join_that_explodes_is_not_made_in_arrow(spark):
+    engines = Engines(lambda: spark, most_rows=20, most_bytes=64_000)
+    one = engines.zset((X, Y), [((1, number), 1) for number in range(60)])
+    assert one.on_driver
+    joined = one.join(one.rename(("m.x", "m.y")), ((X, "m.x"),), (), (X,))
+    assert not joined.on_driver
+    assert contents(joined) == expected([((1,), 3600)])
+    assert one.join(one.rename(("m.x", "m.y")), ((Y, "m.y"),), (), (Y,)).on_driver

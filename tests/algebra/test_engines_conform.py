@@ -346,6 +346,27 @@ def test_tags_ride_along(make):
 # --- not linear ---
 
 
+def test_tags(make):
+    rows = zset(make, "x s", [((1, "a"), 2), ((2, None), -1), ((1, "b"), 1)])
+    tagged = rows.tag("t", 7) + zset(make, "x s", [((1, "a"), 1), ((3, "c"), 1), ((4, "d"), 1)]).tag("t", 5)
+    assert tagged.columns == ("t", "x", "s")
+    check(tagged.keep(("t", "x")), ((7, 1), 3), ((7, 2), -1), ((5, 1), 1), ((5, 3), 1), ((5, 4), 1))
+    parts = tagged.split()
+    assert sorted(parts) == [5, 7]
+    check(parts[7], ((1, "a"), 2), ((2, None), -1), ((1, "b"), 1))
+    check(parts[5], ((1, "a"), 1), ((3, "c"), 1), ((4, "d"), 1))
+    assert parts[5].columns == ("x", "s")
+    assert zset(make, "t x", []).split() == {}
+
+
+def test_values_are_those_of_the_rows_that_are_there(make):
+    rows = zset(make, "x s", [((1, "a"), 1), ((1, "b"), -1), ((2, None), 3), ((4, "d"), 1)])
+    rows += zset(make, "x s", [((4, "d"), -1)])
+    assert sorted(rows.values(("x",))) == [(1,), (2,)]
+    assert set(rows.values(("s", "x"))) == {("a", 1), ("b", 1), (None, 2)}
+    assert zset(make, "x s", []).values(("x",)) == []
+
+
 def test_distinct(make):
     made = zset(make, AB, [((1, "x"), 3), ((None, "x"), 1), ((2, "x"), -1), ((3, "x"), 1)])
     made -= zset(make, AB, [((3, "x"), 1), ((1, "x"), 1)])

@@ -86,3 +86,18 @@ def test_every_state_is_the_same(spark, algorithm, most_rows, features):
     simulated = simulate(scenario).history.states
     assert [rows for rows, _ in in_memory] == [dict(state.rows.weights()) for state in simulated]
     assert sum(one != next for (one, _), (next, _) in pairwise(in_memory)) >= 3, "the view changed"
+
+
+@pytest.mark.parametrize("algorithm", ["batched-sweep", "sweep", "t-strobe"])
+@pytest.mark.parametrize("seed", range(100, 106))
+def test_every_state_is_the_same_in_arrow(algorithm, seed):
+    """With no row held in Python and none in Spark."""
+
+    def no_session():
+        raise AssertionError("Spark is started")
+
+    scenario = Scenario(algorithm=algorithm, seed=seed, relations=3, updates=6, transactions=Transactions.LOCAL)
+    in_arrow, asked = states(scenario, Engines(no_session, most_rows=0, most_bytes=1 << 30).zset)
+    in_memory, expected = states(scenario, MemoryZSet)
+    assert in_arrow == in_memory
+    assert asked == expected

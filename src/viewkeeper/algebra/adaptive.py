@@ -1,16 +1,19 @@
-"""The Z-set engine that goes by size: small Z-sets in memory, large ones on Spark.
+"""The Z-set engine that goes by size: small Z-sets as rows of Python, larger ones as columns of Arrow, the largest on
+Spark.
 
-    memory ∘ memory  =  memory      if the expressions compile there and no more than `most_rows` come of it
+    memory ∘ memory  =  memory      if the expressions compile there and no more than `few_rows` come of it
+    arrow ∘ memory   =  arrow       likewise, up to `most_bytes`
     spark ∘ any      =  spark
     looking inside   :  spark → memory, if no more than `most_rows` are found
 
 A Z-set that is looked at is computed once: if it is small its rows are kept in memory, if it is large Spark keeps them.
+Rows become columns once, and stay columns: between the two, each value is handled by itself.
 Spark is started when the first Z-set needs it, and not before.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import WEIGHT, On, Row
@@ -20,20 +23,33 @@ from viewkeeper.sql.expressions import Expression
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from viewkeeper.algebra.arrow import ArrowZSet
     from viewkeeper.algebra.spark import SparkZSet
 
+    Held: TypeAlias = MemoryZSet | ArrowZSet | SparkZSet
+
 MOST_ROWS = 100_000
+"""Rows that come back from Spark as rows of Python."""
+FEW_ROWS = 10_000
+"""Rows that are held as rows of Python where larger Z-sets are held in Arrow."""
+MOST_BYTES = 512 << 20
+"""What a Z-set takes in Arrow; a larger one goes to Spark."""
+BYTES_PER_PAIR = 64
+"""What a pair of rows is taken to need in a join in Arrow, which makes all of them at once."""
 
 
 class Engines:
     """Makes Z-sets that go by size. `spark` gives the session, and is not called before one is needed."""
 
-    def __init__(self, spark: "Callable[[], SparkSession]", most_rows: int = MOST_ROWS) -> None:
+    def __init__(self, spark: "Callable[[], SparkSession]", most_rows: int = MOST_ROWS, most_bytes: int = 0) -> None:
+        """`most_bytes` are those of a Z-set in Arrow; 0: there is none."""
         self._spark = spark
         self.most_rows = most_rows
+        self.most_bytes = most_bytes
+        self.few_rows = min(most_rows, FEW_ROWS) if most_bytes else most_rows
 
     def zset(self, columns: tuple[str, ...], weights: Iterable[tuple[Row, int]] = ()) -> "AdaptiveZSet":
         """From rows on the driver."""
@@ -51,24 +67,39 @@ class Engines:
 
         return AdaptiveZSet(self, SparkZSet(self._spark().read.parquet(pattern)), file=path)
 
-    def on_spark(self, rows: MemoryZSet) -> "SparkZSet":
+    def on_spark(self, rows: "MemoryZSet | ArrowZSet") -> "SparkZSet":
         """The same Z-set on Spark."""
         from viewkeeper.algebra.spark import SparkZSet
 
-        return SparkZSet.of_rows(self._spark(), rows.columns, rows.weights())
+        if isinstance(rows, MemoryZSet):
+            return SparkZSet.of_rows(self._spark(), rows.columns, rows.weights())
+        return SparkZSet.of_table(self._spark(), rows.consolidate().table)
+
+    def fitting(self, rows: "Held") -> "Held":
+        """The same Z-set in the engine for its size."""
+        if isinstance(rows, MemoryZSet) and rows.size() > self.few_rows:
+            rows = self.in_arrow(rows) if self.most_bytes else self.on_spark(rows)
+        held: Any = rows
+        in_arrow = not isinstance(held, MemoryZSet) and not _is_on_spark(held)
+        return self.on_spark(held) if in_arrow and held.nbytes > self.most_bytes else rows
+
+    def in_arrow(self, rows: MemoryZSet) -> "ArrowZSet":
+        """The same Z-set in Arrow."""
+        from viewkeeper.algebra.arrow import ArrowZSet
+
+        return ArrowZSet.of_memory(rows)
 
 
 class AdaptiveZSet:
-    """A Z-set that is in memory or on Spark; see `zset.ZSet` for what the operations mean."""
+    """A Z-set that is in memory, in Arrow or on Spark; see `zset.ZSet` for what the operations mean."""
 
-    __slots__ = ("_engines", "_file", "_held", "_known_large", "_on_spark", "columns")
+    __slots__ = ("_engines", "_file", "_held", "_known_large", "_moved", "columns")
 
-    def __init__(self, engines: Engines, held: "MemoryZSet | SparkZSet", file: "Path | None" = None) -> None:
-        if isinstance(held, MemoryZSet) and held.size() > engines.most_rows:
-            held = engines.on_spark(held)
+    def __init__(self, engines: Engines, held: "Held", file: "Path | None" = None) -> None:
         self._engines = engines
-        self._held = held
-        self._on_spark: SparkZSet | None = None
+        self._held = engines.fitting(held)
+        self._moved: dict[str, ArrowZSet | SparkZSet] = {}
+        """the same Z-set in engines for larger ones, where it was needed"""
         self._known_large = False
         self._file = file
         """where the rows lie, if Spark reads them from a file"""
@@ -84,8 +115,18 @@ class AdaptiveZSet:
 
     @property
     def in_memory(self) -> bool:
-        """Where it is held now; only for those who watch over the engines."""
+        """Whether it is held as rows of Python; only for those who watch over the engines."""
         return isinstance(self._held, MemoryZSet)
+
+    @property
+    def on_driver(self) -> bool:
+        """Whether its rows are in this process, as rows or as columns."""
+        return not _is_on_spark(self._held)
+
+    @property
+    def columnar(self) -> "pa.Table | None":
+        """Its rows with their weights, each once, if they are held in Arrow."""
+        return None if self.in_memory or not self.on_driver else self._arrow().consolidate().table
 
     def to_arrow(self, types: Sequence[str]) -> "ArrowZSet":
         """The same Z-set in Arrow; with the names of SQL types, which rows in memory do not tell."""
@@ -93,41 +134,56 @@ class AdaptiveZSet:
 
         if isinstance(self._held, MemoryZSet):
             return ArrowZSet.of_rows(self.columns, self._held.weights(), types)
+        if self.on_driver:
+            return self._arrow().typed(types)
         if self._file is None:
-            return ArrowZSet.of_table(self._held.frame.toArrow())
+            return ArrowZSet.of_table(self._spark().frame.toArrow())
         import pyarrow.parquet as pq
 
         return ArrowZSet.of_table(pq.read_table(self._file))
 
     def most_rows(self) -> int:
         """There are no more rows than these; it takes no job to know, or one that reads no columns."""
-        if isinstance(self._held, MemoryZSet):
-            return self._held.size()
-        return int(self._held.frame.count())
+        return self._held.size() if self.on_driver else int(self.frame.count())
 
     def _spark(self) -> "SparkZSet":
-        if not isinstance(self._held, MemoryZSet):
-            return self._held
-        if self._on_spark is None:
-            self._on_spark = self._engines.on_spark(self._held)
-        return self._on_spark
+        held: Any = self._held
+        if _is_on_spark(held):
+            return held  # type: ignore[no-any-return]
+        if "spark" not in self._moved:
+            self._moved["spark"] = self._engines.on_spark(held)
+        return self._moved["spark"]  # type: ignore[return-value]
 
-    def _made(self, held: "MemoryZSet | SparkZSet") -> "AdaptiveZSet":
+    def _arrow(self) -> "ArrowZSet":
+        held: Any = self._held
+        if not isinstance(held, MemoryZSet):
+            return held  # type: ignore[no-any-return]
+        if "arrow" not in self._moved:
+            self._moved["arrow"] = self._engines.in_arrow(held)
+        return self._moved["arrow"]  # type: ignore[return-value]
+
+    def _with(self, other: "AdaptiveZSet") -> tuple[Any, Any]:
+        """Both in the engine for the larger one."""
+        if not self.on_driver or not other.on_driver:
+            return self._spark(), other._spark()
+        if self.in_memory and other.in_memory:
+            return self._held, other._held
+        return self._arrow(), other._arrow()
+
+    def _made(self, held: "Held") -> "AdaptiveZSet":
         return AdaptiveZSet(self._engines, held)
 
     def _nothing(self) -> bool:
         """Whether it is empty and that is known without a job."""
-        return isinstance(self._held, MemoryZSet) and self._held.is_empty()
+        return self.on_driver and self._held.is_empty()
 
     # --- a group under + ---
 
     def __add__(self, other: "AdaptiveZSet") -> "AdaptiveZSet":
-        mine, theirs = self._held, other._held
-        if isinstance(mine, MemoryZSet) and isinstance(theirs, MemoryZSet):
-            return self._made(mine + theirs)
         if self.columns == other.columns and (self._nothing() or other._nothing()):
             return other if self._nothing() else self
-        return self._made(self._spark() + other._spark())
+        mine, theirs = self._with(other)
+        return self._made(mine + theirs)
 
     def __sub__(self, other: "AdaptiveZSet") -> "AdaptiveZSet":
         return self + (-other)
@@ -140,21 +196,22 @@ class AdaptiveZSet:
     def join(
         self, other: "AdaptiveZSet", on: On, where: tuple[Expression, ...], keep: tuple[str, ...]
     ) -> "AdaptiveZSet":
-        mine, theirs = self._held, other._held
         if self._nothing() or other._nothing():
             return self._engines.zset(keep)
-        if (
-            isinstance(mine, MemoryZSet)
-            and isinstance(theirs, MemoryZSet)
-            and _compile(where, self.columns + other.columns)
-            # Counted beforehand: a join that explodes must not fill the memory to find out.
-            and (
-                mine.size() * theirs.size() <= self._engines.most_rows
-                or mine.pairs(theirs, on) <= self._engines.most_rows
-            )
+        mine, theirs = self._with(other)
+        if not _is_on_spark(mine) and not (
+            _compile(where, self.columns + other.columns) and self._joins_here(mine, theirs, on)
         ):
-            return self._made(mine.join(theirs, on, where, keep))
-        return self._made(self._spark().join(other._spark(), on, where, keep))
+            mine, theirs = self._spark(), other._spark()
+        return self._made(mine.join(theirs, on, where, keep))
+
+    def _joins_here(self, mine: Any, theirs: Any, on: On) -> bool:
+        """Counted beforehand: a join that explodes must not fill the memory to find out."""
+        engines, rows = self._engines, isinstance(mine, MemoryZSet)
+        most = engines.most_rows if rows else max(engines.most_rows, engines.most_bytes // BYTES_PER_PAIR)
+        if rows and mine.size() * theirs.size() <= most:
+            return True
+        return bool(mine.pairs(theirs, on) <= most)
 
     def select(self, conditions: tuple[Expression, ...]) -> "AdaptiveZSet":
         if self._nothing():
@@ -166,7 +223,7 @@ class AdaptiveZSet:
             return self._engines.zset(tuple(name for name, _ in output))
         return self._made(self._able_to(tuple(expression for _, expression in output)).project(output))
 
-    def _able_to(self, expressions: tuple[Expression, ...]) -> "MemoryZSet | SparkZSet":
+    def _able_to(self, expressions: tuple[Expression, ...]) -> "Held":
         """The engine that evaluates these expressions."""
         return self._held if _compile(expressions, self.columns) else self._spark()
 
@@ -176,32 +233,37 @@ class AdaptiveZSet:
     def rename(self, columns: tuple[str, ...]) -> "AdaptiveZSet":
         return self._made(self._held.rename(columns))
 
+    def tag(self, name: str, value: int) -> "AdaptiveZSet":
+        return self._made(self._held.tag(name, value))
+
+    def split(self) -> "dict[Any, AdaptiveZSet]":
+        return {value: self._made(part) for value, part in self._looked_at().split().items()}
+
     # --- not linear: set semantics, for the keyed algorithms ---
 
     def distinct(self) -> "AdaptiveZSet":
         return self._made(self._held.distinct())
 
     def matching(self, keys: "AdaptiveZSet", on: On) -> "AdaptiveZSet":
-        mine, theirs = self._held, keys._held
-        if isinstance(mine, MemoryZSet) and isinstance(theirs, MemoryZSet):
-            return self._made(mine.matching(theirs, on))
         if self._nothing() or keys._nothing():
             return self._engines.zset(self.columns)
-        return self._made(self._spark().matching(keys._spark(), on))
+        mine, theirs = self._with(keys)
+        return self._made(mine.matching(theirs, on))
 
     def key_delete(self, keys: "AdaptiveZSet", on: On) -> "AdaptiveZSet":
-        mine, theirs = self._held, keys._held
-        if isinstance(mine, MemoryZSet) and isinstance(theirs, MemoryZSet):
-            return self._made(mine.key_delete(theirs, on))
         if self._nothing() or keys._nothing():
             return self
-        return self._made(self._spark().key_delete(keys._spark(), on))
+        mine, theirs = self._with(keys)
+        return self._made(mine.key_delete(theirs, on))
 
     # --- looking inside ---
 
     def is_empty(self) -> bool:
         held = self._looked_at()
-        return isinstance(held, MemoryZSet) and held.is_empty()
+        return not _is_on_spark(held) and held.is_empty()
+
+    def values(self, columns: tuple[str, ...]) -> list[Row]:
+        return self._looked_at().values(columns)
 
     def weights(self) -> Iterator[tuple[Row, int]]:
         return self._looked_at().weights()
@@ -209,19 +271,24 @@ class AdaptiveZSet:
     def size(self) -> int:
         return self._looked_at().size()
 
-    def _looked_at(self) -> "MemoryZSet | SparkZSet":
+    def _looked_at(self) -> "Held":
         """What is held, in memory if it is small enough for that."""
-        if not isinstance(self._held, MemoryZSet) and not self._known_large:
-            rows = self._held.weights_up_to(self._engines.most_rows)
+        if not self.on_driver and not self._known_large:
+            rows = self._spark().weights_up_to(self._engines.most_rows)
             if rows is None:
-                self._held = self._held.computed_once()
+                self._held = self._spark().computed_once()
                 self._known_large = True
             else:
-                self._held = MemoryZSet(self.columns, rows)
+                self._held = self._engines.fitting(MemoryZSet(self.columns, rows))
         return self._held
 
     def __repr__(self) -> str:
         return repr(self._held)
+
+
+def _is_on_spark(held: Any) -> bool:
+    """Asked without importing Spark."""
+    return hasattr(held, "frame")
 
 
 @lru_cache(maxsize=4096)

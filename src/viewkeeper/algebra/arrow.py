@@ -16,14 +16,15 @@ expressions; for a handful of rows the one in memory is faster, as each hash joi
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from operator import add
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.algebra.arrow_expressions import computed, true_places
 from viewkeeper.algebra.arrow_join import column_of, joined, shared_keys
-from viewkeeper.algebra.arrow_keys import added_up, found
-from viewkeeper.algebra.arrow_rows import arrow_table, weighted_rows
+from viewkeeper.algebra.arrow_keys import added_up, found, many_pairs
+from viewkeeper.algebra.arrow_rows import arrow_table, rows_of, weighted_rows
 from viewkeeper.algebra.arrow_types import as_held, as_named, in_one_type
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import WEIGHT, On, Row
@@ -75,7 +76,12 @@ class ArrowZSet:
         cls, columns: tuple[str, ...], weights: Iterable[tuple[Row, int]], types: Sequence[str] | None = None
     ) -> "ArrowZSet":
         """From rows of Python. A type is the name of a SQL type; where there is none the values decide."""
-        rows = list(MemoryZSet(columns, weights).weights())
+        return cls.of_memory(MemoryZSet(columns, weights), types)
+
+    @classmethod
+    def of_memory(cls, zset: MemoryZSet, types: Sequence[str] | None = None) -> "ArrowZSet":
+        """The same Z-set in Arrow."""
+        columns, rows = zset.columns, list(zset.weights())
         table = arrow_table(columns, WEIGHT, rows)
         held = [
             as_named(name, column, type)
@@ -96,6 +102,19 @@ class ArrowZSet:
     ) -> "ArrowZSet":
         table = pa.table([*held, weights], names=[*columns, WEIGHT])
         return cls(columns, table, consolidated=consolidated, positive=positive)
+
+    @property
+    def nbytes(self) -> int:
+        """How much it takes."""
+        return int(self.table.nbytes)
+
+    def typed(self, types: Sequence[str]) -> "ArrowZSet":
+        """The same Z-set in SQL types; where the name of one is '' the column stays as it is."""
+        held = [
+            as_named(name, column, type)
+            for name, column, type in zip(self.columns, self.table.columns[:-1], types, strict=True)
+        ]
+        return ArrowZSet._of(self.columns, held, self._weights, consolidated=False, positive=self.positive)
 
     def like(self, columns: tuple[str, ...], weights: Iterable[tuple[Row, int]]) -> "ArrowZSet":
         return ArrowZSet.of_rows(columns, weights)
@@ -168,6 +187,12 @@ class ArrowZSet:
             positive=left.positive and right.positive,
         )
 
+    def pairs(self, other: "ArrowZSet", on: On) -> int:
+        """How many pairs of rows a join on these columns looks at."""
+        if not on:
+            return int(self.table.num_rows * other.table.num_rows)
+        return many_pairs(*shared_keys(self.table, other.table, on))
+
     def select(self, conditions: tuple[Expression, ...]) -> "ArrowZSet":
         if not conditions:
             return self
@@ -228,6 +253,29 @@ class ArrowZSet:
         places = found(*shared_keys(self.table, wanted.table, on), matching=matching)
         return self._at(places)
 
+    # --- tags ---
+
+    def tag(self, name: str, value: int) -> "ArrowZSet":
+        tags = pa.repeat(pa.scalar(value, pa.int64()), self.table.num_rows)
+        return ArrowZSet(
+            (name, *self.columns),
+            self.table.add_column(0, name, tags),
+            consolidated=self.consolidated,
+            positive=self.positive,
+        )
+
+    def split(self) -> dict[Any, "ArrowZSet"]:
+        tags = self.table.column(0).combine_chunks()
+        order = pc.sort_indices(tags)
+        ends = pc.run_end_encode(tags.take(order), run_end_type=pa.int64())
+        rows, parts, start = self._like(self.table.take(order)), {}, 0
+        for value, end in zip(ends.values.to_pylist(), ends.run_ends.to_pylist(), strict=True):
+            parts[value] = rows._like(rows.table.slice(start, end - start)).keep(self.columns[1:])
+            # What is dropped is the same in all of them.
+            parts[value].consolidated = self.consolidated
+            start = end
+        return parts
+
     # --- adding up ---
 
     def consolidate(self) -> "ArrowZSet":
@@ -247,6 +295,13 @@ class ArrowZSet:
         return self if self.positive else self.consolidate()
 
     # --- looking inside ---
+
+    def values(self, columns: tuple[str, ...]) -> list[Row]:
+        rows = self._without_cancelled()
+        held = [rows._column(name) for name in columns]
+        ones = pa.repeat(_ONE, rows.table.num_rows)
+        once = ArrowZSet._of(columns, held, ones, consolidated=False, positive=True).consolidate()
+        return list(rows_of(once.table.select(range(len(columns)))))
 
     def is_empty(self) -> bool:
         return not self._without_cancelled().table.num_rows

@@ -1,5 +1,6 @@
 """Rows that are equal, found by Arrow's hash tables and given by their places.
 
+    many_pairs(A, B) = | pairs(A, B) |
     pairs(A, B)     = { (i, j) : A[i] = B[j] }             an equality over a NULL is not true
     found(A, B)     = { i : A[i] is some B[j] }            NULL is NULL
     added_up(A, w)  = { (min i, Σ w[i]) : A[i] the same }  NULL is NULL; sums of 0 are left out
@@ -42,6 +43,21 @@ def pairs(left: Keys, right: Keys) -> tuple[pa.Array, pa.Array]:
     first, second = (here, there) if here.num_rows >= there.num_rows else (there, here)
     joined = first.join(second, keys=_names(len(both)), join_type="inner")
     return joined[_HERE].combine_chunks(), joined[_THERE].combine_chunks()
+
+
+def many_pairs(left: Keys, right: Keys) -> int:
+    """How many pairs of rows have equal keys, without making them."""
+    empty = not len(left[0][1]) or not len(right[0][1])
+    if empty or any(pa.types.is_null(column.type) for _, column in left):
+        return 0
+    both = [_plain(one, other) for one, other in zip(left, right, strict=True)]
+    names = _names(len(both))
+    here, there = (
+        _placed([pair[side] for pair in both], place).group_by(names).aggregate([(place, "count")])
+        for side, place in enumerate((_HERE, _THERE))
+    )
+    joined = here.join(there, keys=names, join_type="inner")
+    return int(pc.sum(pc.multiply(joined[f"{_HERE}_count"], joined[f"{_THERE}_count"]), min_count=0).as_py())
 
 
 def found(rows: Keys, keys: Keys, *, matching: bool) -> pa.Array:

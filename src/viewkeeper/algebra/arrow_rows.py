@@ -10,12 +10,14 @@ What comes back is what the in-memory engine would hold: moments in UTC, bytes, 
 """
 
 import datetime
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import chain
+from types import NoneType
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from viewkeeper.algebra.zset import Row
 from viewkeeper.errors import ExpressionError
@@ -24,6 +26,8 @@ from viewkeeper.sql.row_functions import EXACT
 from viewkeeper.sql.type_families import BIGINT, MAX_PRECISION
 
 ONE_TYPE = "give the column one type at its source"
+MOST_SCALE = 10
+"""Digits behind the point that are tried; with more, each value is looked at."""
 _MOMENT = pa.timestamp("us", tz="UTC")
 _LOCAL_TIME = pa.timestamp("us")
 
@@ -37,21 +41,52 @@ def arrow_table(columns: Sequence[str], weight: str, rows: Sequence[tuple[Row, i
 
 def weighted_rows(table: pa.Table) -> Iterator[tuple[Row, int]]:
     """The rows of a table whose last column is the weight."""
-    *columns, weights = (
-        python_values(name, column) for name, column in zip(table.column_names, table.columns, strict=True)
-    )
-    rows: Iterable[Row] = zip(*columns, strict=True) if columns else ((),) * len(weights)
-    return zip(rows, weights, strict=True)
+    return zip(rows_of(table.select(range(table.num_columns - 1))), table.columns[-1].to_pylist(), strict=True)
+
+
+def rows_of(table: pa.Table) -> Iterable[Row]:
+    """The rows of a table."""
+    columns = [python_values(name, column) for name, column in zip(table.column_names, table.columns, strict=True)]
+    return zip(*columns, strict=True) if columns else ((),) * table.num_rows
 
 
 def arrow_array(name: str, values: list[Any]) -> pa.Array:
     """Values of rows as a column, in the type that they need."""
+    if (decimals := _decimals(values)) is not None:
+        return decimals
     type_ = _arrow_type(name, values)
     if pa.types.is_decimal(type_):
         # Arrow counts the zeros that are written behind the point as digits.
         unit = Decimal(1).scaleb(-type_.scale)
         values = [value if value is None else EXACT.quantize(Decimal(value), unit) for value in values]
     return pa.array(values, type_)
+
+
+def _decimals(values: list[Any]) -> pa.Array | None:
+    """Values that are all Decimal, in the digits that they need; None where each of them has to be looked at.
+
+    A conversion to a type that is given takes a tenth of one that has to find the type, and one that fails ends at the
+    first value that does not fit.
+    """
+    if not {Decimal} <= {*map(type, values)} <= {Decimal, NoneType}:
+        return None
+    converted = (_exactly(lambda kind: pa.array(values, kind), scale) for scale in range(MOST_SCALE + 1))
+    held = next((array for array in converted if array is not None), None)
+    if held is None:
+        return None
+    while held.type.scale and (shorter := _exactly(held.cast, held.type.scale - 1)) is not None:
+        held = shorter
+    ends = [int(end) for end in pc.min_max(held).as_py().values()]
+    whole = max(len(str(abs(end))) if end else 0 for end in ends)
+    return held.cast(pa.decimal128(max(whole + held.type.scale, 1), held.type.scale))
+
+
+def _exactly(convert: Callable[[pa.DataType], pa.Array], scale: int) -> pa.Array | None:
+    """Decimals with so many digits behind the point; None if that is not exact."""
+    try:
+        return convert(pa.decimal128(MAX_PRECISION, scale))
+    except pa.ArrowInvalid:
+        return None
 
 
 def _arrow_type(name: str, values: Iterable[Any]) -> pa.DataType:

@@ -147,7 +147,21 @@ class MemoryZSet:
     def key_delete(self, keys: "MemoryZSet", on: On) -> "MemoryZSet":
         return self - self.matching(keys, on)
 
+    # --- tags ---
+
+    def tag(self, name: str, value: int) -> "MemoryZSet":
+        return MemoryZSet._adopt((name, *self.columns), {(value, *row): weight for row, weight in self._rows.items()})
+
+    def split(self) -> dict[Any, "MemoryZSet"]:
+        parts: dict[Any, dict[Row, int]] = {}
+        for row, weight in self._rows.items():
+            parts.setdefault(row[0], {})[row[1:]] = weight
+        return {value: MemoryZSet._adopt(self.columns[1:], rows) for value, rows in parts.items()}
+
     # --- looking inside ---
+
+    def values(self, columns: tuple[str, ...]) -> list[Row]:
+        return list(dict.fromkeys(map(_picker(self.columns, columns), self._rows)))
 
     def is_empty(self) -> bool:
         return not self._rows

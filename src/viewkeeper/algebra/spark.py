@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from functools import lru_cache, reduce
 from logging import LogRecord
 from operator import and_
+from typing import Any
 
 from pyspark.errors import AnalysisException, PySparkException, QueryContextType
 from pyspark.logger import PySparkLogger
@@ -32,7 +33,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType
 
-from viewkeeper.algebra.arrow_rows import arrow_table, weighted_rows
+from viewkeeper.algebra.arrow_rows import arrow_table, rows_of, weighted_rows
 from viewkeeper.algebra.column_types import common_type, needs_cast
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import WEIGHT, On, Row
@@ -90,6 +91,12 @@ class SparkZSet:
         frame = spark.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
         made = cls._of(columns, frame, consolidated=True, positive=all(weight > 0 for _, weight in rows))
         return made._cast(dict(zip(columns, types, strict=True))) if types else made
+
+    @classmethod
+    def of_table(cls, spark: SparkSession, table: Any) -> "SparkZSet":
+        """From an Arrow table in which every row is there once, with its weight last."""
+        frame = spark.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
+        return cls._of(tuple(table.column_names[:-1]), frame, consolidated=True, positive=False)
 
     @classmethod
     def _of(cls, columns: tuple[str, ...], frame: DataFrame, *, consolidated: bool, positive: bool) -> "SparkZSet":
@@ -208,6 +215,25 @@ class SparkZSet:
         same = _equalities(self, wanted, on, null_safe=True) or [functions.lit(True)]
         return self._like(self.frame.alias(_LEFT).join(wanted.frame.alias(_RIGHT), reduce(and_, same), how))
 
+    # --- tags ---
+
+    def tag(self, name: str, value: int) -> "SparkZSet":
+        tag = functions.lit(value).cast("BIGINT").alias(name)
+        return SparkZSet._of(
+            (name, *self.columns),
+            self.frame.select(tag, *map(_col, self.columns), _col(WEIGHT)),
+            consolidated=self.consolidated,
+            positive=self.positive,
+        )
+
+    def split(self) -> dict[Any, "SparkZSet"]:
+        whole = self.computed_once()
+        tag, columns = self.columns[0], self.columns[1:]
+        return {
+            value: whole._like(whole.frame.filter(_col(tag).eqNullSafe(functions.lit(value)))).keep(columns)
+            for (value,) in whole.values((tag,))
+        }
+
     # --- adding up ---
 
     def consolidate(self) -> "SparkZSet":
@@ -253,6 +279,11 @@ class SparkZSet:
         with _evaluating():
             table = self.consolidate().frame.toArrow()
         return weighted_rows(table)
+
+    def values(self, columns: tuple[str, ...]) -> list[Row]:
+        with _evaluating():
+            table = self._without_cancelled().frame.select(*map(_col, columns)).distinct().toArrow()
+        return list(rows_of(table))
 
     def weights_up_to(self, most: int) -> list[tuple[Row, int]] | None:
         """The rows if there are at most so many, else None; one job in either case."""

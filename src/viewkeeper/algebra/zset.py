@@ -67,6 +67,18 @@ class ZSet(Protocol):
         """self - self.matching(keys): Strobe's key_delete."""
         ...
 
+    def tag(self, name: str, value: int) -> Self:
+        """The same rows with one more column in front, which has this value in all of them."""
+        ...
+
+    def split(self) -> dict[Any, Self]:
+        """The rows by what they have in the first column, without it."""
+        ...
+
+    def values(self, columns: tuple[str, ...]) -> list[Row]:
+        """The distinct values of some columns among the rows, on the driver."""
+        ...
+
     def is_empty(self) -> bool: ...
 
     def weights(self) -> Iterator[tuple[Row, int]]:

@@ -41,7 +41,7 @@ def batched_sweep(plan: JoinPlan, queue: UpdateQueue, *, batch: int = 64) -> Pro
         tagged = delta.like((TAG_U, *delta.columns), ())
         for swept in (yield Join(*sweeps)):
             tagged += swept
-        change_of = _split(tagged, delta)
+        change_of = tagged.split()
         yield Install(*(ViewDelta(change_of.get(u.rank, delta), u.transactions) for u in updates))
         queue.forget(updates[-1].rank)
 
@@ -60,13 +60,5 @@ def _operand_change(plan: JoinPlan, queue: UpdateQueue, updates: list[Update], o
 
 
 def _tagged_changes(plan: JoinPlan, queue: UpdateQueue, updates: list[Update], o: int) -> Any:
-    weights = (((u.rank, *row), weight) for u in updates if o in u.deltas for row, weight in u.deltas[o].weights())
-    return queue.make_zset((TAG_U, *plan.operands[o].relation.columns), weights)
-
-
-def _split(tagged: Any, empty: Any) -> dict[int, Any]:
-    """tag -> the rows that carry it."""
-    rows: dict[int, list[tuple[Any, int]]] = {}
-    for (tag, *row), weight in tagged.weights():
-        rows.setdefault(tag, []).append((tuple(row), weight))
-    return {tag: empty.like(empty.columns, weights) for tag, weights in rows.items()}
+    ranked = ((u.rank, u.deltas[o]) for u in updates if o in u.deltas)
+    return queue.tagged_sum(TAG_U, plan.operands[o], ranked)

@@ -15,21 +15,25 @@ nothing. `net` puts it so, deletions first.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from viewkeeper.algebra.joins import Hop
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import Row
 from viewkeeper.algorithms.global_order import GlobalOrder
-from viewkeeper.messages import Answer, Change, Transaction
+from viewkeeper.messages import Answer, Change, MakeZSet, Transaction
 from viewkeeper.sql.view import Operand, View
 
 Point = tuple[int, int]
 """A place in the delivery order: a delivered transaction, and an action within it."""
 
-MakeZSet = Callable[[tuple[str, ...], Iterable[tuple[Row, int]]], Any]
+__all__ = ["MakeZSet", "Point", "Update", "UpdateQueue", "net"]
+
+MANY_ROWS = 1_000
+"""Z-sets with more rows are added one by one; those with fewer as rows, for each sum copies what it is given."""
 
 
 @dataclass(eq=False)
@@ -39,9 +43,15 @@ class Update:
     transactions: tuple[Transaction, ...]
     rank: int
     seq: int
-    changes: list[Change]
+    relations: Container[str]
+    """those of the view"""
     deltas: dict[int, Any] = field(default_factory=dict)
     """operand index -> ΔR, under the relation's own column names"""
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        """Its net changes of the relations of the view, row by row."""
+        return _changes_of(self.transactions, self.relations)
 
     @property
     def operands(self) -> list[int]:
@@ -60,9 +70,14 @@ class _Delivery:
 
     seq: int
     transaction: Transaction
-    changes: list[Change]
+    relations: Container[str]
     deltas: dict[int, Any]
     rank: int | None = None
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        """Its net changes of the relations of the view, row by row."""
+        return _changes_of((self.transaction,), self.relations)
 
 
 class UpdateQueue:
@@ -101,8 +116,7 @@ class UpdateQueue:
     def append(self, transaction: Transaction) -> None:
         """LogUpdates: a transaction is delivered."""
         self._delivered += 1
-        changes = net(change for change in transaction.changes if change.relation in self.view.relations)
-        delivery = _Delivery(self._delivered, transaction, changes, self._deltas_of(changes))
+        delivery = _Delivery(self._delivered, transaction, self.view.relations, self._deltas_of(transaction))
         self._log.append(delivery)
         for index in delivery.deltas:
             self._log_of[index].append(delivery)
@@ -138,15 +152,25 @@ class UpdateQueue:
         What is not ranked yet comes after everything that is: it gets the next rank.
         """
         operand = hop.operand
-        joins = _joining(hop, temp)
-        weights = (
-            ((self._ranked + 1 if delivery.rank is None else delivery.rank, *row), weight)
-            for delivery in self._log_of[operand.index]
-            if delivery.seq <= answer.seq
-            for row, weight in delivery.deltas[operand.index].weights()
-            if joins(row)
-        )
-        return self.make_zset((tag, *operand.relation.columns), weights)
+        logged = [delivery for delivery in self._log_of[operand.index] if delivery.seq <= answer.seq]
+        ranked = [
+            (self._ranked + 1 if delivery.rank is None else delivery.rank, delivery.deltas[operand.index])
+            for delivery in logged
+        ]
+        return self.tagged_sum(tag, operand, ranked, _joining(hop, temp) if logged else None)
+
+    def tagged_sum(
+        self, tag: str, operand: Operand, ranked: Iterable[tuple[int, Any]], only: Callable[[Row], bool] | None = None
+    ) -> Any:
+        """Σ of changes of an operand, each row tagged with the rank of its update; of small ones those rows `only`."""
+        rows: list[tuple[Row, int]] = []
+        large = []
+        for rank, delta in ranked:
+            if delta.size() > MANY_ROWS:
+                large.append(delta.tag(tag, rank))
+            else:
+                rows += (((rank, *row), weight) for row, weight in delta.weights() if only is None or only(row))
+        return sum(large, start=self.make_zset((tag, *operand.relation.columns), rows))
 
     def waiting_for(self, operand: Operand, answer: Answer) -> list[Update]:
         """The updates of operand j that still wait and that an answer shows, in order."""
@@ -176,25 +200,24 @@ class UpdateQueue:
     def _rank(self, unit: tuple[Transaction, ...]) -> None:
         self._ranked += 1
         members = [self._unranked.pop(id(transaction)) for transaction in unit]
-        if len(members) == 1:
-            changes, deltas = members[0].changes, members[0].deltas
-        else:
-            changes = net(change for delivery in members for change in delivery.changes)
-            deltas = self._deltas_of(changes)
-        update = Update(unit, self._ranked, max(delivery.seq for delivery in members), changes, deltas)
+        deltas = dict(members[0].deltas)
+        for delivery in members[1:]:
+            for index, delta in delivery.deltas.items():
+                deltas[index] = deltas[index] + delta if index in deltas else delta
+        deltas = {index: delta for index, delta in deltas.items() if len(members) == 1 or not delta.is_empty()}
+        seq = max(delivery.seq for delivery in members)
+        update = Update(unit, self._ranked, seq, self.view.relations, deltas)
         for delivery in members:
             delivery.rank = self._ranked
         self.waiting.append(update)
 
-    def _deltas_of(self, changes: list[Change]) -> dict[int, Any]:
-        weights: dict[str, list[tuple[Row, int]]] = {}
-        for change in changes:
-            weights.setdefault(change.relation, []).append((change.row, change.count))
-        return {
-            operand.index: self.make_zset(operand.relation.columns, rows)
-            for relation, rows in weights.items()
+    def _deltas_of(self, transaction: Transaction) -> dict[int, Any]:
+        made = {
+            operand.index: transaction.delta(relation, operand.relation.columns, self.make_zset)
+            for relation in sorted(transaction.relations & self.view.relations.keys())
             for operand in self.view.operands_of(relation)
         }
+        return {index: delta for index, delta in made.items() if not delta.is_empty()}
 
     def _sum(self, operand: Operand, deltas: list[Any]) -> Any:
         if len(deltas) == 1:
@@ -206,14 +229,17 @@ def _joining(hop: Hop, temp: Any) -> Callable[[Row], bool]:
     """Whether a row of the operand meets a row of `temp`. Of a long log few do, and the others need not be joined."""
     if not hop.on:
         return lambda row: True
-    mine = [temp.columns.index(left) for left, _ in hop.on]
     theirs = [hop.operand.columns.index(right) for _, right in hop.on]
-    keys = {tuple(row[place] for place in mine) for row, _ in temp.weights()}
+    keys = set(temp.values(tuple(left for left, _ in hop.on)))
     if len(theirs) == 1:
         (place,) = theirs
         values = {key[0] for key in keys}
         return lambda row: row[place] in values
     return lambda row: tuple(row[place] for place in theirs) in keys
+
+
+def _changes_of(transactions: Iterable[Transaction], relations: Container[str]) -> list[Change]:
+    return net(change for one in transactions for change in one.changes if change.relation in relations)
 
 
 def net(changes: Iterable[Change]) -> list[Change]:

@@ -370,9 +370,7 @@ class Group:
     def _concerns(self, transaction: Transaction) -> bool:
         """Whether it changes a relation of the group. A part of a global transaction is waited for in any case."""
         views = self.views.values()
-        return bool(transaction.parts) or any(
-            change.relation in view.relations for change in transaction.changes for view in views
-        )
+        return bool(transaction.parts) or any(not transaction.relations.isdisjoint(view.relations) for view in views)
 
     def _guarded(self, view: str, work: Callable[[], None]) -> None:
         """What goes wrong in one view, such as an overflow in an expression, stops that view alone."""

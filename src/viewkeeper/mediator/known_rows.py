@@ -49,7 +49,7 @@ class KnownRows:
 
     def delivered(self, transaction: Transaction) -> None:
         """Apply a transaction to what is known."""
-        for name in {change.relation for change in transaction.changes if change.relation in self._tables}:
+        for name in transaction.relations & self._tables.keys():
             changes = net(change for change in transaction.changes if change.relation == name)
             if not all(table.apply(changes) for table in self._tables[name].values()):
                 # Two rows with one key: it is none.

@@ -157,7 +157,7 @@ class Subscription:
         if not isinstance(event, Transaction) or event.position <= self._began:
             return False
         relations = self._relations
-        return relations is None or bool(event.parts) or any(change.relation in relations for change in event.changes)
+        return relations is None or bool(event.parts) or not event.relations.isdisjoint(relations)
 
     def take(self, most: int | None = None, until: Position | None = None) -> list[Event]:
         """The next events up to a position, at most so many; those of one position stay together."""

@@ -24,7 +24,7 @@ from viewkeeper.warehouse import appended, rewritten
 from viewkeeper.warehouse.catalog import Catalog, Definition, Layout, find, free_folder, free_name
 from viewkeeper.warehouse.columns import checked_columns, columns_of
 from viewkeeper.warehouse.record import GroupState, Record
-from viewkeeper.warehouse.signed_rows import Delta, SignedRows, frame_in_spark
+from viewkeeper.warehouse.signed_rows import Delta, SignedRows, frame_in_spark, table_in_arrow
 from viewkeeper.warehouse.small_loads import MOST_ROWS, stage_rows
 from viewkeeper.warehouse.staged import StagedTable
 
@@ -321,7 +321,9 @@ class Commit:
         writer, view, rows = self._writer, load.view, load.rows
         if rows is None:
             rows = MemoryZSet(tuple(view.names))
-        frame = frame_in_spark(rows)
+        frame, columns = frame_in_spark(rows), table_in_arrow(rows)
+        if columns is not None and columns is not rows and columns.num_rows > MOST_ROWS:
+            frame = rows.frame
         few = isinstance(rows, pa.Table) and rows.num_rows <= MOST_ROWS and load.distinct
         if frame is None and (few or hasattr(rows, "weights")):
             return stage_rows(writer.store, view, rows, load.state, number)

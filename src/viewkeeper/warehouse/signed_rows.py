@@ -53,8 +53,8 @@ class SignedRows:
             frame = frame_in_spark(delta)
             if frame is not None:
                 self.frames.append((state, frame))
-            elif isinstance(delta, pa.Table):
-                table = conformed_table(self.view, delta)
+            elif (columns := table_in_arrow(delta)) is not None:
+                table = conformed_table(self.view, columns)
                 self.tables.append(table.append_column(_state_field(), pa.repeat(pa.scalar(state), table.num_rows)))
             else:
                 small.add(state, delta)
@@ -99,8 +99,13 @@ def frame_in_spark(rows: Any) -> "DataFrame | None":
     if hasattr(rows, "sparkSession"):
         frame: DataFrame = rows
         return frame
-    # A Z-set that goes by size could be moved to Spark, but a small one is cheaper to write from here.
-    return None if getattr(rows, "in_memory", False) else getattr(rows, "frame", None)
+    # A Z-set that goes by size could be moved to Spark, but what is here is cheaper to write from here.
+    return None if getattr(rows, "on_driver", False) else getattr(rows, "frame", None)
+
+
+def table_in_arrow(rows: Any) -> pa.Table | None:
+    """The rows with their weights if they are columns on the driver; None for rows of Python and what is in Spark."""
+    return rows if isinstance(rows, pa.Table) else getattr(rows, "columnar", None)
 
 
 # --- from any form to the columns of the view ---

@@ -12,7 +12,7 @@ from viewkeeper.warehouse.delta_table import BASE, ROWS, describe_file
 from viewkeeper.warehouse.parquet_files import file_name, write_table
 from viewkeeper.warehouse.record import TableState
 from viewkeeper.warehouse.rewritten import apply_delta
-from viewkeeper.warehouse.signed_rows import conformed_table, table_of_zset
+from viewkeeper.warehouse.signed_rows import conformed_table, table_in_arrow, table_of_zset
 from viewkeeper.warehouse.staged import StagedTable
 from viewkeeper.warehouse.store import LocalStore
 
@@ -24,7 +24,8 @@ def stage_rows(store: LocalStore, view: Definition, given: Any, state: int, comm
     """Write the rows of a Z-set or of an Arrow table as the first content of a view."""
     signed = view.layout is Layout.APPENDED
     schema = table_schema(view.columns) if signed else arrow_schema(view.columns, signed=False)
-    rows = conformed_table(view, _once(given) if isinstance(given, pa.Table) else table_of_zset(view, given))
+    columns = table_in_arrow(given)
+    rows = conformed_table(view, table_of_zset(view, given) if columns is None else _once(columns))
     if rows.num_rows == 0:
         return StagedTable(view, schema, (), (), TableState(-1, state, state, commit, 0))
     if (pc.min(rows[WEIGHT]).as_py() or 0) < 0:

@@ -524,11 +524,11 @@ class Warehouse:
     @property
     def _keeper(self) -> "Keeper":
         if self._kept_by is None:
-            from viewkeeper.algebra.adaptive import Engines
+            from viewkeeper.algebra.adaptive import MOST_BYTES, Engines
             from viewkeeper.warehouse.keeper import Keeper
 
             writer = self._writing()
-            engines = Engines(self._files.spark)
+            engines = Engines(self._files.spark, most_bytes=MOST_BYTES)
             self._kept_by = Keeper(self._files, writer, self.commit, self._known_sources, engines)
         return self._kept_by
 

@@ -31,7 +31,7 @@ from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.self_maintained.in_spark import InSpark
 from viewkeeper.warehouse.self_maintained.kept_view import KeptView
 from viewkeeper.warehouse.self_maintained.lookups import ArrowTables, RememberedRows, RowTables, StoredRows
-from viewkeeper.warehouse.signed_rows import frame_in_spark
+from viewkeeper.warehouse.signed_rows import frame_in_spark, table_in_arrow
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.summaries.contents import Contents
 
@@ -153,11 +153,17 @@ class Following:
     def _given(self, columns: tuple[str, ...], deltas: Sequence[Any]) -> ArrowZSet:
         """The changes of an operand, in Arrow; those in Spark come to the driver as columns."""
         types = [self.kept.types[column] for column in columns]
-        frames = [frame for delta in deltas if (frame := frame_in_spark(delta)) is not None]
-        rows = chain.from_iterable(delta.weights() for delta in deltas if frame_in_spark(delta) is None)
-        whole = ArrowZSet.of_rows(columns, rows, types)
-        for frame in frames:
-            whole = whole + ArrowZSet.of_table(frame.toArrow()).rename(columns)
+        tables, rows = [], []
+        for delta in deltas:
+            if (frame := frame_in_spark(delta)) is not None:
+                tables.append(frame.toArrow())
+            elif (table := table_in_arrow(delta)) is not None:
+                tables.append(table)
+            else:
+                rows.append(delta.weights())
+        whole = ArrowZSet.of_rows(columns, chain.from_iterable(rows), types)
+        for table in tables:
+            whole = whole + ArrowZSet.of_table(table).rename(columns)
         return whole
 
     def refreshed(self, tables: Tables[Any], given: Mapping[int, Any], numbers: "count[int]") -> Any:
@@ -212,8 +218,8 @@ def evaluable(kept: KeptView, *, shown: bool) -> bool:
 
 def _signed(view: Definition, delta: Any) -> pa.Table:
     schema = arrow_schema(view.columns, signed=False).append(pa.field(WEIGHT, pa.int64()))
-    if isinstance(delta, pa.Table):
-        columns = delta.select(schema.names).cast(schema).columns
+    if (table := table_in_arrow(delta)) is not None:
+        columns = table.select(schema.names).cast(schema).columns
         return pa.Table.from_arrays([canonical_floats(column) for column in columns], schema=schema)
     rows = list(delta.weights())
     values = zip(*(row for row, _ in rows), strict=True) if rows else ((),) * len(view.columns)

@@ -19,7 +19,7 @@ from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.columns import WEIGHT
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.self_maintained.lookups import SparkTables
-from viewkeeper.warehouse.signed_rows import frame_in_spark
+from viewkeeper.warehouse.signed_rows import frame_in_spark, table_in_arrow
 from viewkeeper.warehouse.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class InSpark:
         types = [self._kept.types[column] for column in columns]
         made = SparkZSet.of_rows(self._following.files.spark(), columns, (), types)
         for delta in deltas:
-            frame = frame_in_spark(delta)
+            frame = frame_in_spark(delta) if table_in_arrow(delta) is None else delta.frame
             if frame is None:
                 some = SparkZSet.of_rows(self._following.files.spark(), columns, delta.weights(), types)
             else:

@@ -12,7 +12,7 @@ from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.grouping import canonical_floats
 from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.columns import WEIGHT, arrow_schema, spark_schema
-from viewkeeper.warehouse.signed_rows import frame_in_spark
+from viewkeeper.warehouse.signed_rows import frame_in_spark, table_in_arrow
 from viewkeeper.warehouse.summaries.contents import frame_of_table
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def netted(table: pa.Table, relation: Relation) -> pa.Table:
 def weighted_table(delta: Any, relation: Relation) -> pa.Table:
     """The rows of a change on the driver, with `_vk_weight`."""
     schema = arrow_schema(tuple(zip(relation.columns, relation.types, strict=True)), signed=False)
-    if isinstance(delta, pa.Table):
-        arrays = [canonical_floats(delta[field.name].cast(field.type)) for field in schema]
-        return pa.Table.from_arrays([*arrays, delta[WEIGHT].cast(pa.int64())], [*relation.columns, WEIGHT])
+    if (table := table_in_arrow(delta)) is not None:
+        arrays = [canonical_floats(table[field.name].cast(field.type)) for field in schema]
+        return pa.Table.from_arrays([*arrays, table[WEIGHT].cast(pa.int64())], [*relation.columns, WEIGHT])
     rows = list(delta.keep(relation.columns).weights())
     values = zip(*(row for row, _ in rows), strict=True) if rows else ((),) * len(schema)
     try:
