@@ -106,7 +106,7 @@ def test_json_has_it_all(lake: Path) -> None:
         "rows": 1.0,
         "rows_told": "at most 1 for each",
         "lookups": 0,
-        "work": "on the driver, up to 100,000 rows",
+        "work": "on the driver, up to 512 MB",
         "transactions_per_hour": None,
     }
     assert told["advice"][0].keys() == {"rule", "change", "effect", "statement"}

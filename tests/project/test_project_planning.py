@@ -17,6 +17,7 @@ from viewkeeper.project.planning import source_step, stored_dependants
 from viewkeeper.project.sources import ProjectSource
 from viewkeeper.sql.relation import Relation
 from viewkeeper.warehouse.altering.alteration import Alteration
+from viewkeeper.warehouse.altering.groups import Groups
 from viewkeeper.warehouse.source_files import SourceDefinition
 
 CREATE = "CREATE MATERIALIZED VIEW"
@@ -38,7 +39,10 @@ class Told:
     def status(self) -> Any:
         return SimpleNamespace(readable_states=lambda name: self.states.get(name, 0))
 
-    def alteration(self, sql: str, also: Sequence[str] = ()) -> Alteration:
+    def groups(self) -> Groups:
+        return Groups()
+
+    def alteration(self, sql: str, also: Sequence[str] = (), relations: Any = None) -> Alteration:
         assert set(also) <= {B, C}
         name = sql.split("VIEW ")[1].split()[0]
         found = self.found.get(name, Alteration(name, "keep"))

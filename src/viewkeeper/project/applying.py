@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from viewkeeper.errors import DefinitionError, SourceUnfit, UsageError, ViewkeeperError
+from viewkeeper.project.checking import as_a_project_says
 from viewkeeper.project.content import Content
 from viewkeeper.project.cubes import ProjectCube
 from viewkeeper.project.ownership import MadeCube, Owned, read_owned, write_owned
@@ -16,7 +17,6 @@ from viewkeeper.project.plan import Action, Plan, Step
 from viewkeeper.project.planning import is_moved, readers, stored_dependants
 from viewkeeper.project.sources import ProjectSource
 from viewkeeper.project.views import ProjectView
-from viewkeeper.warehouse.known_sources import INSTALL
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.warehouse import Warehouse
@@ -120,10 +120,7 @@ class _Application:
                 install=source.install,
             )
         except SourceUnfit as error:
-            if not error.hint.startswith(INSTALL):
-                raise
-            mend = error.hint.removeprefix(INSTALL)
-            raise SourceUnfit(error.detail, f"write install: true beside its url{mend}") from error
+            raise as_a_project_says(error) from error
 
     # --- views ---
 

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from viewkeeper.errors import DefinitionError, ViewkeeperError
+from viewkeeper.errors import DefinitionError, SourceUnfit, ViewkeeperError
 from viewkeeper.project.cubes import ProjectCube
 from viewkeeper.project.places import placed
 from viewkeeper.project.sources import ProjectSource
@@ -24,8 +24,10 @@ from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
+from viewkeeper.warehouse.altering.canonical import Parsed
 from viewkeeper.warehouse.altering.refused import refuse_in_itself
 from viewkeeper.warehouse.declared import as_the_source_spells, check_declared
+from viewkeeper.warehouse.known_sources import INSTALL, refuse_unfit
 from viewkeeper.warehouse.summaries.cubes import checked_cube
 from viewkeeper.warehouse.view_properties import VIEWS
 
@@ -37,9 +39,10 @@ _NOBODY = "0" * 32
 
 
 def relations_at(
-    source: ProjectSource, spark: "Callable[[], SparkSession]", identity: str | None
+    source: ProjectSource, spark: "Callable[[], SparkSession]", identity: str | None, *, installed: bool = False
 ) -> Mapping[str, Relation]:
-    """The tables that a source has now; it is opened and closed again. `identity` is that of the warehouse, if any."""
+    """The tables that a source has now; it is opened and closed again. `identity` is that of the warehouse, if any;
+    `installed`: what capture needs is there already."""
     try:
         url = resolved(source.name, source.url, os.environ)
         request = Request(source.name, url, identity or _NOBODY, source.tables, source.keys)
@@ -50,11 +53,20 @@ def relations_at(
         ):
             if source.install:
                 refuse_obstacles(source.name, opened.obstacles(), _ask_the_doctor(source))
+            elif not installed:
+                refuse_unfit(source.name, opened, False, opened.relations)
             declared = as_the_source_spells(source.name, opened.relations, source.foreign_keys, source.hierarchies)
             check_declared(source.name, opened.relations, *declared)
             return dict(opened.relations)
     except ViewkeeperError as error:
-        raise placed(error, source.place) from error
+        raise placed(as_a_project_says(error), source.place) from error
+
+
+def as_a_project_says(error: ViewkeeperError) -> ViewkeeperError:
+    """With the hint for a source that is not ready in the words of a project."""
+    if not isinstance(error, SourceUnfit) or not error.hint.startswith(INSTALL):
+        return error
+    return SourceUnfit(error.detail, f"write install: true beside its url{error.hint.removeprefix(INSTALL)}")
 
 
 def _ask_the_doctor(source: ProjectSource) -> str:
@@ -71,9 +83,11 @@ def check_views(
     single: Collection[str],
     unknown: Collection[str],
     errors: list[ViewkeeperError],
+    found: dict[str, Parsed] | None = None,
 ) -> dict[str, Relation]:
-    """These relations and the views over them. The error of each view that cannot be is added to `errors`, with its
-    place; what is over such a view, or over a source whose tables are `unknown`, is not looked at.
+    """These relations and the views over them; each view as it is parsed is put into `found`. The error of each view
+    that cannot be is added to `errors`, with its place; what is over such a view, or over a source whose tables are
+    `unknown`, is not looked at.
 
     `single` are the sources that are declared to commit single updates.
     """
@@ -90,6 +104,8 @@ def check_views(
             errors.append(placed(_as_written(view, known, single) or error, view.place))
             wrong.add(view.name)
             continue
+        if found is not None:
+            found[view.name] = parsed
         if isinstance(parsed, View | OuterJoinView):
             key = key_of_view(parsed) if isinstance(parsed, View) else None
             types = tuple(column.expression.type for column in parsed.output)

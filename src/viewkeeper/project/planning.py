@@ -12,7 +12,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from viewkeeper.errors import SourceError, UnknownName, ViewkeeperError
+from viewkeeper.algorithms.registry import Transactions
+from viewkeeper.errors import SourceError, UnknownName, UsageError, ViewkeeperError
 from viewkeeper.project.checking import check_cubes, check_views, relations_at, together
 from viewkeeper.project.content import Content
 from viewkeeper.project.cubes import ProjectCube
@@ -23,8 +24,10 @@ from viewkeeper.project.sources import ProjectSource
 from viewkeeper.project.views import ProjectView, dependants
 from viewkeeper.sources.urls import shown
 from viewkeeper.sql.relation import Relation
+from viewkeeper.warehouse.altering.canonical import Parsed
 from viewkeeper.warehouse.altering.reading import tables_in
 from viewkeeper.warehouse.declared import as_the_source_spells
+from viewkeeper.warehouse.known_sources import refuse_move
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,15 +53,26 @@ def make_plan(
     """sources whose tables are not known"""
     for step in sources:
         source = content.sources[step.name]
+        before = stored.get(step.name)
         try:
-            relations |= relations_at(source, spark, identity) if step.changes else stored[step.name].relations
+            if before is not None and is_moved(source, before):
+                refuse_move(before, source.url)
+            if step.changes:
+                relations |= relations_at(source, spark, identity, installed=before is not None)
+            else:
+                relations |= stored[step.name].relations
         except ViewkeeperError as error:
             errors.append(error)
             unknown.add(step.name)
+    new_columns: Mapping[str, Relation] = {}
     if warehouse is not None:
-        relations |= _new_columns(content.views, relations, warehouse, [one.name for one in sources if not one.changes])
+        unchanged = [one.name for one in sources if not one.changes]
+        new_columns = _new_columns(content.views, relations, warehouse, unchanged)
+        relations |= new_columns
+        sources = [_with_new_columns(step, stored.get(step.name), new_columns, content.views) for step in sources]
     single = [one.name for one in content.sources.values() if _transactions(one, stored.get(one.name)) == "single"]
-    known = check_views(content.views, relations, single, unknown, errors)
+    parsed: dict[str, Parsed] = {}
+    known = check_views(content.views, relations, single, unknown, errors, parsed)
     declared = {name: [*source.foreign_keys] for name, source in content.sources.items()}
     for name, before in stored.items():
         declared.setdefault(name, []).extend(before.foreign_keys)
@@ -70,12 +84,17 @@ def make_plan(
     changing = {step.name for step in sources if step.changes}
     for view in content.views:
         try:
-            step = _view_step(view, content.views, warehouse, definitions, changing, views, gone.views if prune else ())
+            step = _view_step(
+                view, content.views, warehouse, definitions, changing, views, gone.views if prune else (), new_columns
+            )
         except ViewkeeperError as error:
             errors.append(error)
             continue
         views.append(step)
         changing |= {step.name} if step.changes and step.action is not Action.ALTER else set()
+    errors += _without_place(content, views, parsed, known, warehouse, stored, single)
+    if prune:
+        errors += _still_read(gone, content, definitions)
     if errors:
         raise together(errors)
     cubes = [_cube_step(cube, owned, definitions) for cube in content.cubes.values()]
@@ -103,6 +122,75 @@ def _new_columns(
         return warehouse.with_new_columns(named) if any(isinstance(one, UnknownName) for one in errors) else {}
     except SourceError:
         return {}
+
+
+def _with_new_columns(
+    step: Step, stored: "SourceDefinition | None", relations: Mapping[str, Relation], views: Collection[ProjectView]
+) -> Step:
+    """The step of a source whose new columns are taken up, because a view names one."""
+    if stored is None or step.changes:
+        return step
+    read = {one.name for view in views for one in view.reads}
+    reasons = tuple(
+        f"the column {column} of {name} is new"
+        for name, relation in stored.relations.items()
+        if name.lower() in read and name in relations
+        for column in relations[name].columns
+        if column not in relation.columns
+    )
+    return replace(step, reasons=reasons) if reasons else step
+
+
+def _without_place(
+    content: Content,
+    steps: Sequence[Step],
+    parsed: Mapping[str, Parsed],
+    relations: Mapping[str, Relation],
+    warehouse: "Warehouse | None",
+    stored: "Mapping[str, SourceDefinition]",
+    single: Collection[str],
+) -> list[ViewkeeperError]:
+    """The errors of views that could not be created where they would go, behind those that come before them."""
+    from viewkeeper.warehouse.altering.groups import Groups
+
+    def transactions(sources: Sequence[str]) -> Transactions:
+        if sum(one in stored and stored[one].global_transactions for one in sources) > 1:
+            return Transactions.GLOBAL
+        return Transactions.SINGLE if set(sources) <= set(single) else Transactions.LOCAL
+
+    groups = Groups() if warehouse is None else warehouse.groups()
+    actions = {step.name: step.action for step in steps}
+    errors: list[ViewkeeperError] = []
+    wrong: set[str] = set()
+    for view in content.views:
+        action = actions.get(view.name)
+        if action not in (Action.CREATE, Action.RELOAD) or set(view.views) & wrong:
+            wrong |= {view.name} if action in (None, Action.CREATE) else set()
+            continue
+        if action is Action.RELOAD:
+            groups.leave(view.name, again=True)
+        try:
+            groups.place(parsed[view.name], relations, transactions)
+        except ViewkeeperError as error:
+            errors.append(placed(error, view.place))
+            wrong.add(view.name)
+    return errors
+
+
+def _still_read(gone: Owned, content: Content, definitions: Mapping[str, str]) -> list[ViewkeeperError]:
+    """The errors of what is to be dropped and is read by views that stay, which are in no project."""
+    of_cubes = {table for cube in gone.cubes.values() for table in cube.tables}
+    mine = {view.name for view in content.views} | gone.views | of_cubes
+    staying = {name: sql for name, sql in definitions.items() if name not in mine}
+    errors: list[ViewkeeperError] = []
+    for name in sorted(gone.views):
+        if reading := sorted({*stored_dependants(name, definitions)} & staying.keys()):
+            errors.append(UsageError(f"view {name} is read by {', '.join(reading)}", "drop those first"))
+    for name in sorted(gone.sources):
+        using = sorted(view for view, sql in staying.items() if any(t.startswith(f"{name}.") for t in _tables(sql)))
+        if using:
+            errors.append(UsageError(f"source {name} is in use by {', '.join(using)}", "drop those views first"))
+    return errors
 
 
 def _with_losses(
@@ -204,6 +292,7 @@ def _view_step(
     changing: Collection[str],
     before: Collection[Step],
     dropped: Collection[str],
+    relations: Mapping[str, Relation],
 ) -> Step:
     """What is done to a view, behind what is done before: `changing` are the sources and views that it makes others,
     and views that are dropped are in nobody's way."""
@@ -212,7 +301,7 @@ def _view_step(
         return Step(view.name, Action.CREATE, place=place)
     reads = {read.source or read.name for read in view.reads}
     try:
-        found = warehouse.alteration(view.sql, readers(view, views, definitions))
+        found = warehouse.alteration(view.sql, readers(view, views, definitions), relations or None)
     except ViewkeeperError as error:
         # Over what will be there it was checked already, so it is what is there now that is in the way.
         if followed := sorted(reads & set(changing)):

@@ -3,7 +3,7 @@
 group of a new view     the one that it asks for; else one that shares a source and is maintained alike; else a new one
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from viewkeeper.errors import DefinitionError, UnsupportedClause, ViewkeeperError
@@ -14,7 +14,7 @@ from viewkeeper.sql.definition import GLOBAL_TIMEOUT, OF_ALGORITHMS
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
-from viewkeeper.warehouse.catalog import Catalog, Definition, find
+from viewkeeper.warehouse.catalog import Catalog, Definition
 from viewkeeper.warehouse.columns import HIDDEN, RESERVED
 from viewkeeper.warehouse.known_relations import relations_of
 from viewkeeper.warehouse.known_sources import KnownSources
@@ -143,33 +143,60 @@ class KeptViews:
 
     def group_for(self, view: View, how: Maintenance) -> str:
         """The group of a new view."""
+        return self.company().group_for(view, how)
+
+    def free_group(self, name: str) -> str:
+        """A group for a view alone: called as it is, and with a number if views that it left behind have that."""
+        return free_group(name, {view.group for view in self.catalog.values()})
+
+    def company(self) -> "Company":
+        """The views that are there, and where they are."""
+        return Company(
+            self.all(),
+            {name: view.group for name, view in self.catalog.items()},
+            {one.group for one in self_maintained(self.catalog).values()},
+            self.homes,
+        )
+
+
+@dataclass(frozen=True)
+class Company:
+    """Views with their groups: what a new one shares a group with, or must not."""
+
+    kept: Mapping[str, Kept]
+    groups: Mapping[str, str]
+    """of every view, by its name"""
+    self_maintaining: Collection[str]
+    """groups whose views are maintained by what is stored for them"""
+    homes: Mapping[str, str | None] = field(default_factory=dict)
+
+    def group_for(self, view: View, how: Maintenance) -> str:
+        """The group of a new view."""
         if VIEWS in view.sources:
             return self._group_of_views(view)
         asked = dict(view.properties).get("group")
         if asked is not None:
             self._check_group(asked, view, how)
             return asked
-        kept = self.all()
-        self_maintaining = {one.group for one in self_maintained(self.catalog).values()}
         if view.name in self.homes:
             home = self.homes[view.name]
-            others = {one.how.algorithm for one in kept.values() if one.group == home}
-            fits = home not in self_maintaining and others <= {how.algorithm}
-            return home if home is not None and fits else self.free_group(view.name)
+            others = {one.how.algorithm for one in self.kept.values() if one.group == home}
+            fits = home not in self.self_maintaining and others <= {how.algorithm}
+            return home if home is not None and fits else self._free_group(view.name)
         alike = {
             one.group
-            for one in kept.values()
+            for one in self.kept.values()
             if (one.how.algorithm, one.how.options) == (how.algorithm, how.options)
             and set(one.sources) & set(view.sources)
             and "group" not in dict(one.how.view.properties)
             and _timeout(one.how.view) == _timeout(view)
-            and one.group not in self_maintaining
+            and one.group not in self.self_maintaining
         }
         # Two groups have two vectors, and stay two: a view that would connect them has a group of its own.
-        return alike.pop() if len(alike) == 1 else self.free_group(view.name)
+        return alike.pop() if len(alike) == 1 else self._free_group(view.name)
 
     def _group_of_views(self, view: View) -> str:
-        groups = {find(self.catalog, name).group for name in view.relations}
+        groups = {self.groups[name] for name in view.relations}
         if len(groups) > 1:
             raise UnsupportedClause(
                 f"the views that {view.name} reads are in the groups {', '.join(sorted(groups))}, with states of "
@@ -179,26 +206,29 @@ class KeptViews:
         return groups.pop()
 
     def _check_group(self, asked: str, view: View, how: Maintenance) -> None:
-        if any(one.group == asked for one in self_maintained(self.catalog).values()):
+        if asked in self.self_maintaining:
             raise DefinitionError(
                 f"the views of group {asked} are maintained by what is stored for them, and {view.name} is not",
                 "give it a group of its own, or the same storage",
             )
-        others = {one.how.algorithm for one in self.all().values() if one.group == asked}
+        others = {one.how.algorithm for one in self.kept.values() if one.group == asked}
         if others - {how.algorithm}:
             raise DefinitionError(
                 f"the views of group {asked} are maintained by {', '.join(others)}, and {view.name} by {how.algorithm}",
                 "give it a group of its own, or the same algorithm",
             )
 
-    def free_group(self, name: str) -> str:
-        """A group for a view alone: called as it is, and with a number if views that it left behind have that."""
-        taken = {view.group for view in self.catalog.values()}
-        free, number = name, 1
-        while free in taken:
-            number += 1
-            free = f"{name} {number}"
-        return free
+    def _free_group(self, name: str) -> str:
+        return free_group(name, set(self.groups.values()))
+
+
+def free_group(name: str, taken: Collection[str]) -> str:
+    """A group for a view alone: called as it is, and with a number if others have that."""
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name} {number}"
+    return free
 
 
 def _timeout(view: View) -> str | None:

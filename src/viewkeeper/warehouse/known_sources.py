@@ -48,9 +48,25 @@ class KnownSources:
         self._definitions = SourceFiles(files.store)
         self._open: dict[str, LazySource] = {}
         self._urls: dict[str, str] = {}
+        self._supposed: Mapping[str, Relation] = {}
+        """relations that are taken otherwise than they are registered"""
 
     def definitions(self) -> dict[str, SourceDefinition]:
-        return self._definitions.all()
+        known = self._definitions.all()
+        if not self._supposed:
+            return known
+        return {
+            name: replace(
+                one, relations={each: self._supposed.get(each, as_is) for each, as_is in one.relations.items()}
+            )
+            for name, one in known.items()
+        }
+
+    def supposing(self, relations: Mapping[str, Relation]) -> "KnownSources":
+        """The same sources, with some relations as they would be registered."""
+        supposed = KnownSources(self._files, self._identity, self._allowed)
+        supposed._supposed = relations
+        return supposed
 
     def definition(self, name: str) -> SourceDefinition:
         known = self.definitions()
@@ -138,7 +154,7 @@ class KnownSources:
             if install:
                 self._install(definition, source, before)
             else:
-                self._refuse_unfit(name, source, install, source.relations)
+                refuse_unfit(name, source, install, source.relations)
             relations, anew = registered_from(before, source, wider=False), _anew(before, altered, source)
             self._definitions.write(
                 replace(definition, relations=relations, anew=anew, global_transactions=source.global_transactions)
@@ -156,7 +172,7 @@ class KnownSources:
         self._definitions.write(definition if before is None else replace(before, installed=True))
         try:
             source.install()
-            self._refuse_unfit(definition.name, source, True, source.relations)
+            refuse_unfit(definition.name, source, True, source.relations)
         except ViewkeeperError:
             if before is None:
                 # What cannot be undone now stays written down.
@@ -168,11 +184,7 @@ class KnownSources:
         """The same source at another URL. What capture has put in place must be there: that is how it is known."""
         definition = self.definition(name)
         name = definition.name
-        if kind_of(url) != definition.kind or definition.kind not in _MOVABLE:
-            raise DefinitionError(
-                f"source {name} is at {definition.url}, and cannot be moved to {shown(url)}",
-                "give the source of the new URL a name of its own, and let the views read that",
-            )
+        refuse_move(definition, url)
         # Tables that have come since are not captured yet, and say nothing.
         tables = tuple(relation.removeprefix(f"{name}.") for relation in definition.relations)
         request = Request(name, resolved(name, url, os.environ), self._identity, tables, definition.keys)
@@ -188,20 +200,6 @@ class KnownSources:
         self._definitions.write(replace(definition, url=shown(url)))
         self._urls[name] = url
         self._forget(name)
-
-    @staticmethod
-    def _refuse_unfit(name: str, source: Source, installed: bool, needed: Collection[str]) -> None:
-        named = {relation.casefold() for relation in needed}
-        fatal = [
-            finding
-            for finding in source.doctor()
-            if finding.fatal and (not finding.relations or any(one.casefold() in named for one in finding.relations))
-        ]
-        if fatal:
-            raise SourceUnfit(
-                f"source {name} is not ready: " + "; ".join(finding.what for finding in fatal),
-                ("run:" if installed else f"{INSTALL}, or run:") + statements(fatal),
-            )
 
     def remove(self, name: str, *, force: bool = False) -> list[str]:
         """Take down what was put in place for capture, and forget the source; what somebody else has to run.
@@ -237,7 +235,7 @@ class KnownSources:
         altered = altered_since(definition.relations, source)
         if definition.installed or definition.kind in _NOTED_HERE:
             source.install()
-        self._refuse_unfit(name, source, definition.installed, needed)
+        refuse_unfit(name, source, definition.installed, needed)
         relations = registered_from(definition, source, wider=wider)
         definition = replace(definition, relations=relations, anew=_anew(definition, altered, source))
         self._definitions.write(definition)
@@ -328,6 +326,30 @@ class KnownSources:
                 self._forget(name)
             except SourceError:
                 continue
+
+
+def refuse_unfit(name: str, source: Source, installed: bool, needed: Collection[str]) -> None:
+    """SourceUnfit if something is missing that capturing these relations needs."""
+    named = {relation.casefold() for relation in needed}
+    fatal = [
+        finding
+        for finding in source.doctor()
+        if finding.fatal and (not finding.relations or any(one.casefold() in named for one in finding.relations))
+    ]
+    if fatal:
+        raise SourceUnfit(
+            f"source {name} is not ready: " + "; ".join(finding.what for finding in fatal),
+            ("run:" if installed else f"{INSTALL}, or run:") + statements(fatal),
+        )
+
+
+def refuse_move(definition: SourceDefinition, url: str) -> None:
+    """DefinitionError for a URL that is no other place of the same source."""
+    if kind_of(url) != definition.kind or definition.kind not in _MOVABLE:
+        raise DefinitionError(
+            f"source {definition.name} is at {definition.url}, and cannot be moved to {shown(url)}",
+            "give the source of the new URL a name of its own, and let the views read that",
+        )
 
 
 def declared_transactions(name: str | None) -> Transactions | None:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from viewkeeper.sources.base import Finding
     from viewkeeper.sql.relation import Relation
     from viewkeeper.warehouse.altering.alteration import Alteration
+    from viewkeeper.warehouse.altering.groups import Groups
     from viewkeeper.warehouse.audits import Audit
     from viewkeeper.warehouse.commit import Commit
     from viewkeeper.warehouse.compaction import Housekeeper
@@ -270,16 +271,26 @@ class Warehouse:
         None: nobody is."""
         self._keeper.loads.watch = watch
 
-    def alteration(self, sql: str, also: Sequence[str] = ()) -> "Alteration":
-        """What `alter_view` would do with a CREATE MATERIALIZED VIEW; nothing is done, and no source is asked.
+    def alteration(
+        self, sql: str, also: Sequence[str] = (), relations: "Mapping[str, Relation] | None" = None
+    ) -> "Alteration":
+        """What `alter_view` would do with a CREATE MATERIALIZED VIEW; nothing is done, and no source is queried.
 
-        It also works with `read_only`.
+        It also works with `read_only`. `relations` are those of sources that are taken as they are given here, such as
+        with columns that their tables have been given (`with_new_columns`).
         """
         from viewkeeper.warehouse.altering.planning import plan_alteration
         from viewkeeper.warehouse.summaries.overview import Overview
 
-        overview = Overview(self._latest(), self._known_sources)
+        overview = Overview(self._latest(), self._known_sources, relations)
         return plan_alteration(overview, self._with_known_name(sql), [*map(self._with_known_name, also)]).alteration
+
+    def groups(self) -> "Groups":
+        """The groups of its views, to find out where new ones would go; nothing is done, and no source is queried."""
+        from viewkeeper.warehouse.altering.groups import Groups
+        from viewkeeper.warehouse.summaries.overview import Overview
+
+        return Groups.of(Overview(self._latest(), self._known_sources))
 
     def alter_view(self, sql: str, also: Sequence[str] = ()) -> "Alteration":
         """Make a view what a CREATE MATERIALIZED VIEW says; what was done.

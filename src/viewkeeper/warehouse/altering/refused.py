@@ -65,7 +65,7 @@ def _refuse_summary(overview: Overview, staying: Catalog, new: SummaryView | Fam
     if lattice is not None and not set(lattice.visible) & set(staying):
         lattice = None
     if lattice is not None:
-        refuse_joining(lattice, new, fact)
+        refuse_joining(lattice.name, lattice.facts, lattice.visible, new, fact)
     elif any(view.group == name and not view.hidden for view in staying.values()):
         raise taken_group(name, fact)
     stored = fact.source == VIEWS or properties.get("core") == "stored"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from viewkeeper.algebra.adaptive import MOST_ROWS
+from viewkeeper.algebra.adaptive import MOST_BYTES, MOST_ROWS
 from viewkeeper.algorithms.registry import Transactions, algorithm
 from viewkeeper.levels import Level
 from viewkeeper.mediator.choice import CHEAPEST, promised
@@ -27,7 +27,7 @@ from viewkeeper.warehouse.self_maintained.facts import facts_of
 from viewkeeper.warehouse.summaries.explanation import Step, Sweep
 from viewkeeper.warehouse.summaries.overview import Overview
 
-ON_DRIVER = f"on the driver, up to {MOST_ROWS:,} rows"
+ON_DRIVER = f"on the driver, up to {MOST_BYTES >> 20} MB"
 UNKNOWN = "unknown yet"
 
 

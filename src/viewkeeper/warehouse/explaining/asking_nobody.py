@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from viewkeeper.algebra.adaptive import MOST_ROWS
+from viewkeeper.algebra.adaptive import MOST_BYTES
 from viewkeeper.sql.view import View
 from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.explaining.asking import UNKNOWN, expected_rows
@@ -30,7 +30,7 @@ def over_views(
     """A view over views of its group."""
     names, sizes = listed(view.relations), known_sizes(overview)
     spark = only_spark(view)
-    work = f"a Spark job, for {spark}" if spark else f"on the driver, up to {MOST_ROWS:,} rows"
+    work = f"a Spark job, for {spark}" if spark else f"on the driver, up to {MOST_BYTES >> 20} MB"
     costs = []
     for sweep in sweeps:
         each, told = expected_rows("batched-sweep", sweep.steps, sizes.get(sweep.start.split(" ")[0]), rows)

@@ -1,6 +1,6 @@
 """A new self-maintained view: its structures computed from the sources at one vector, all created in one commit."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -82,7 +82,12 @@ def _check_group(views: SelfMaintainedViews, kept: KeptView) -> None:
     catalog = keeper.writer.catalog
     mine = {table for one in others.values() for table in one.all_tables}
     strangers = sorted(name for name, one in catalog.items() if one.group == kept.group and name not in mine)
-    if strangers or any(one.level is not kept.level for one in others.values()):
+    refuse_company(kept, strangers, {name: one.level for name, one in others.items()})
+
+
+def refuse_company(kept: KeptView, strangers: Sequence[str], others: Mapping[str, Level]) -> None:
+    """DefinitionError for a group with views that are maintained otherwise, or at another level."""
+    if strangers or any(level is not kept.level for level in others.values()):
         raise DefinitionError(
             f"the views of group {kept.group} are not maintained as {kept.name} is: {', '.join(strangers or others)}",
             "give it a group of its own, or the same storage and consistency",

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from viewkeeper.errors import DefinitionError, UnknownName, UnsupportedClause
+from viewkeeper.errors import DefinitionError, UnknownName
 from viewkeeper.levels import Level
 from viewkeeper.messages import Vector
 from viewkeeper.sql.parse import parse_view
@@ -30,7 +30,13 @@ from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.summaries.first_content import Base, FirstContent, NewTable, first_contents
 from viewkeeper.warehouse.summaries.lattice import Facts, Lattice, followed, lattice_name
 from viewkeeper.warehouse.summaries.naming import SUMMARY, slug
-from viewkeeper.warehouse.summaries.refused import refuse_joining, refuse_summary, refuse_unreadable, taken_group
+from viewkeeper.warehouse.summaries.refused import (
+    refuse_apart,
+    refuse_joining,
+    refuse_summary,
+    refuse_unreadable,
+    taken_group,
+)
 from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL, SOURCES, VIEWS
 
 if TYPE_CHECKING:
@@ -113,33 +119,18 @@ class Creation:
         keeper = self.summaries.keeper
         over_view = fact.source == VIEWS
         if lattice is not None:
-            refuse_joining(lattice, self.parsed, fact)
+            refuse_joining(lattice.name, lattice.facts, lattice.visible, self.parsed, fact)
             facts = lattice.facts
         else:
             if name in keeper.groups():
                 raise taken_group(name, fact)
-            facts = Facts(
-                keeper.group_of(fact.name) if over_view else f"{name} feed",
-                fact.name if over_view else f"_vk_feed_{slug(name)}",
-                fact.name,
-                over_view or properties.get("core") == "stored",
-            )
+            facts = facts_of(name, fact, properties, keeper.group_of(fact.name) if over_view else None)
         copies = dict(facts.copies)
         for dimension in sorted(dimensions, key=lambda one: one.name):
             if dimension.source == VIEWS:
-                self._check_group(dimension, facts)
-            held = dimension.name if dimension.source == VIEWS else f"_vk_copy_{slug(name)}_{slug(dimension.name)}"
-            copies.setdefault(dimension.name, held)
+                refuse_apart(self.parsed, dimension.name, keeper.group_of(dimension.name), facts.core)
+            copies.setdefault(dimension.name, copy_of(name, dimension))
         return replace(facts, copies=copies), lattice
-
-    def _check_group(self, dimension: Relation, facts: Facts) -> None:
-        there = self.summaries.keeper.group_of(dimension.name)
-        if there != facts.core:
-            raise UnsupportedClause(
-                f"{self.parsed.name} reads {dimension.name}, which is in group {there}, and facts of group "
-                f"{facts.core}: they have states of their own",
-                "use the table that the view reads, or create the views with the same TBLPROPERTIES('group' = ...)",
-            )
 
     # --- storing it ---
 
@@ -196,7 +187,7 @@ class Creation:
         if there is not None and (moved := {n: place for n, place in at.items() if there.vector.get(n) != place}):
             commit.state(facts.core, moved)
         for name, view in new.items():
-            select = parse_view(_select_all(self.relations[name]), self.relations, name=view)
+            select = parse_view(select_all(self.relations[name]), self.relations, name=view)
             rows = None if name == facts.fact and not facts.readable else contents[name]
             self.summaries.keeper.create_internal(commit, select, facts.core, rows, at)
 
@@ -265,6 +256,21 @@ class Creation:
         waiting.create_deltas(commit, self.name, deltas)
 
 
-def _select_all(relation: Relation) -> str:
+def facts_of(lattice: str, fact: Relation, properties: Mapping[str, str], group: str | None) -> Facts:
+    """Where a new lattice gets its facts from; `group` is that of a fact that is a view."""
+    return Facts(
+        f"{lattice} feed" if group is None else group,
+        f"_vk_feed_{slug(lattice)}" if group is None else fact.name,
+        fact.name,
+        group is not None or properties.get("core") == "stored",
+    )
+
+
+def copy_of(lattice: str, dimension: Relation) -> str:
+    """The view that holds a dimension for a lattice."""
+    return dimension.name if dimension.source == VIEWS else f"_vk_copy_{slug(lattice)}_{slug(dimension.name)}"
+
+
+def select_all(relation: Relation) -> str:
     columns = ", ".join(quoted(column) for column in relation.there)
     return f"SELECT {columns} FROM {'.'.join(map(quoted, relation.name.split('.')))}"

@@ -36,8 +36,11 @@ class Told:
 class Overview:
     """The warehouse at its last commit, as the planner of summaries sees it."""
 
-    def __init__(self, snapshot: Snapshot, sources: KnownSources) -> None:
-        self.sources = sources
+    def __init__(
+        self, snapshot: Snapshot, sources: KnownSources, relations: Mapping[str, Relation] | None = None
+    ) -> None:
+        """`relations` of sources are taken as they are given here, and not as they are registered."""
+        self.sources = sources if relations is None else sources.supposing(relations)
         self.record: Record = snapshot.record
         self.catalog: Catalog = snapshot.catalog
         self._files = snapshot.files

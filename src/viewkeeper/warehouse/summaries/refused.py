@@ -1,11 +1,13 @@
 """Summaries that cannot be created, as far as that is known before anything is read."""
 
+from collections.abc import Iterable
+
 from viewkeeper.errors import DefinitionError, UnsupportedClause
 from viewkeeper.sql.refresh_mode import RefreshMode, refresh_of
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.summary.plan import CHANGES
-from viewkeeper.warehouse.summaries.lattice import Lattice
+from viewkeeper.warehouse.summaries.lattice import Facts
 
 OF_SUMMARIES = ("consistency", "refresh", "group", "minmax", "core", "retention", "global_timeout")
 
@@ -42,17 +44,29 @@ def refuse_unreadable(parsed: SummaryView | Family, *, readable: bool) -> None:
         )
 
 
-def refuse_joining(lattice: Lattice, parsed: SummaryView | Family, fact: Relation) -> None:
+def refuse_joining(
+    lattice: str, facts: Facts, visible: Iterable[str], parsed: SummaryView | Family, fact: Relation
+) -> None:
     """DefinitionError for one that does not fit the lattice that it would be in."""
-    if lattice.facts.fact != fact.name:
+    if facts.fact != fact.name:
         raise DefinitionError(
-            f"group {lattice.name} has summaries of {lattice.facts.fact}, and {parsed.name} is one of {fact.name}",
+            f"group {lattice} has summaries of {facts.fact}, and {parsed.name} is one of {fact.name}",
             "give it a group of its own, or leave the property out",
         )
-    if dict(parsed.properties).get("core") == "stored" and not lattice.facts.readable:
+    if dict(parsed.properties).get("core") == "stored" and not facts.readable:
         raise DefinitionError(
-            f"{parsed.name} is to be refreshed with {', '.join(lattice.visible)}, whose core is not stored",
+            f"{parsed.name} is to be refreshed with {', '.join(visible)}, whose core is not stored",
             "give it a group of its own with TBLPROPERTIES('group' = ...)",
+        )
+
+
+def refuse_apart(parsed: SummaryView | Family, dimension: str, group: str, core: str) -> None:
+    """UnsupportedClause for a dimension that is a view of another group than the facts."""
+    if group != core:
+        raise UnsupportedClause(
+            f"{parsed.name} reads {dimension}, which is in group {group}, and facts of group {core}: they have states "
+            "of their own",
+            "use the table that the view reads, or create the views with the same TBLPROPERTIES('group' = ...)",
         )
 
 
