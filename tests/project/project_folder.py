@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-SHOP = "sources:\n  shop: sqlite:///shop.db\n"
+SHOP = "sources:\n  shop: {url: 'sqlite:///shop.db', install: true}\n"
 BIG = "CREATE MATERIALIZED VIEW big AS SELECT id FROM shop.orders WHERE amount > 9"
 
 

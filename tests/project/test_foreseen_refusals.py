@@ -170,7 +170,7 @@ def test_what_views_made_by_hand_read_is_not_pruned(folder: Path) -> None:
 def test_a_source_is_not_moved_to_another_kind(folder: Path) -> None:
     project_of(folder, FIRST).apply()
     (folder / "files").mkdir()
-    moved = YAML.replace("'sqlite:///shop.db', install: true", "'file:///files'")
+    moved = YAML.replace("'sqlite:///shop.db', install: true", "'files:///files'")
     assert "cannot be moved" in refusal(project_of(folder, FIRST, yaml=moved).plan).detail
 
 
@@ -185,10 +185,14 @@ def test_a_new_column_is_foreseen_where_a_view_names_it(folder: Path) -> None:
     assert actions(plan) == {"v": "reload"}
     [shop] = plan.sources
     assert shop.reasons == ("the column note of shop.orders is new",)
+    told = refusal(wider.apply)
+    assert "captured before the new columns were known" in told.detail
+    assert "catch-up" in told.hint
+    with Warehouse.open(folder / "lake") as warehouse:
+        warehouse.catch_up()
     assert actions(wider.apply()) == {"v": "reload"}
     assert not wider.plan().changes
     with Warehouse.open(folder / "lake") as warehouse:
-        warehouse.catch_up()
         assert warehouse.arrow("v").to_pylist() == [
             {"id": 1, "amount": 10, "note": None},
             {"id": 2, "amount": 20, "note": "new"},

@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def project_of(folder: Path, *views: str, more: str = "") -> Project:
-    yaml = SHOP.replace("sqlite:///shop.db", "{url: 'sqlite:///shop.db', install: true}") + "warehouse: lake\n" + more
+    yaml = SHOP + "warehouse: lake\n" + more
     for file in (folder / "views").glob("*.sql"):
         file.unlink()
     named = {f"views/{number}.sql": view for number, view in enumerate(views)}
@@ -88,7 +88,7 @@ def test_modules_may_have_dataclasses_and_comments_with_anything_in_them(folder:
         def large():
             return f"SELECT id FROM shop.orders WHERE amount > {Limit().amount}"
         """
-    yaml = SHOP.replace("sqlite:///shop.db", "{url: 'sqlite:///shop.db', install: true}")
+    yaml = SHOP
     project = Project.load(write_files(folder, {"viewkeeper.yml": f"{yaml}modules: m.py\n", "m.py": module}))
     project.apply()
     with Warehouse.open(project.warehouse, read_only=True) as warehouse:

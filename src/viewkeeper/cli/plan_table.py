@@ -14,8 +14,11 @@ def show_plan(plan: Plan) -> None:
         click.echo(f"there is no warehouse yet; {plan.warehouse} would be made\n")
     parts = (("source", plan.sources), ("view", plan.views), ("cube", plan.cubes))
     rows = [_row(kind, step) for kind, steps in parts for step in steps if step.changes]
+    looked_at = [reason for step in plan.sources if not step.changes for reason in step.reasons if not step.if_pruned]
     if rows:
         show_table(("", "", "name", "why", "where"), rows)
+        for reason in looked_at:
+            click.echo(f"{reason}: its source is looked at again")
     left = [step for step in plan.steps if step.if_pruned]
     for step in left:
         click.echo(f"left: {step.name} is no longer in the project; --prune would {step.action} it")

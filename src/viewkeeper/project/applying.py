@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from viewkeeper.errors import DefinitionError, SourceUnfit, UsageError, ViewkeeperError
+from viewkeeper.errors import DefinitionError, SourceUnfit, UnknownName, UsageError, ViewkeeperError
 from viewkeeper.project.checking import as_a_project_says
 from viewkeeper.project.content import Content
 from viewkeeper.project.cubes import ProjectCube
@@ -164,7 +164,12 @@ class _Application:
     def _problem(self, view: ProjectView, also: Sequence[str]) -> DefinitionError | None:
         """Why a view cannot be altered now, if it cannot."""
         try:
-            self._warehouse.alteration(view.sql, also)
+            try:
+                self._warehouse.alteration(view.sql, also)
+            except UnknownName:
+                # Altering it looks at its sources again: a column may be new there.
+                read = {read.source for read in view.reads if read.source is not None}
+                self._warehouse.alteration(view.sql, also, self._warehouse.with_new_columns(sorted(read)))
         except DefinitionError as error:
             return error
         return None

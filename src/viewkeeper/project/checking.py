@@ -15,7 +15,7 @@ from viewkeeper.project.cubes import ProjectCube
 from viewkeeper.project.places import placed
 from viewkeeper.project.sources import ProjectSource
 from viewkeeper.project.views import ProjectView
-from viewkeeper.sources.base import Request, refuse_obstacles
+from viewkeeper.sources.base import Request, Source, refuse_obstacles
 from viewkeeper.sources.registry import open_source
 from viewkeeper.sources.urls import naming_variables, resolved, shown
 from viewkeeper.sql.outer_join import OuterJoinView
@@ -39,10 +39,16 @@ _NOBODY = "0" * 32
 
 
 def relations_at(
-    source: ProjectSource, spark: "Callable[[], SparkSession]", identity: str | None, *, installed: bool = False
+    source: ProjectSource,
+    spark: "Callable[[], SparkSession]",
+    identity: str | None,
+    errors: list[ViewkeeperError],
+    *,
+    installed: bool = False,
 ) -> Mapping[str, Relation]:
     """The tables that a source has now; it is opened and closed again. `identity` is that of the warehouse, if any;
-    `installed`: what capture needs is there already."""
+    `installed`: what capture needs is there already. If it is not, and will not be, that is added to `errors`: the
+    tables are known all the same."""
     try:
         url = resolved(source.name, source.url, os.environ)
         request = Request(source.name, url, identity or _NOBODY, source.tables, source.keys)
@@ -54,12 +60,19 @@ def relations_at(
             if source.install:
                 refuse_obstacles(source.name, opened.obstacles(), _ask_the_doctor(source))
             elif not installed:
-                refuse_unfit(source.name, opened, False, opened.relations)
+                _note_unfit(source, opened, errors)
             declared = as_the_source_spells(source.name, opened.relations, source.foreign_keys, source.hierarchies)
             check_declared(source.name, opened.relations, *declared)
             return dict(opened.relations)
     except ViewkeeperError as error:
         raise placed(as_a_project_says(error), source.place) from error
+
+
+def _note_unfit(source: ProjectSource, opened: Source, errors: list[ViewkeeperError]) -> None:
+    try:
+        refuse_unfit(source.name, opened, False, opened.relations)
+    except SourceUnfit as error:
+        errors.append(placed(as_a_project_says(error), source.place))
 
 
 def as_a_project_says(error: ViewkeeperError) -> ViewkeeperError:

@@ -58,7 +58,7 @@ def make_plan(
             if before is not None and is_moved(source, before):
                 refuse_move(before, source.url)
             if step.changes:
-                relations |= relations_at(source, spark, identity, installed=before is not None)
+                relations |= relations_at(source, spark, identity, errors, installed=before is not None)
             else:
                 relations |= stored[step.name].relations
         except ViewkeeperError as error:

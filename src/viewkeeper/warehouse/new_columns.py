@@ -7,7 +7,7 @@ wider types     taken by a reload, of all views that read them: a value came tha
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from viewkeeper.errors import SourceUnavailable, UnknownName, ViewkeeperError, may_pass
+from viewkeeper.errors import BadDelta, SourceUnavailable, UnknownName, ViewkeeperError, may_pass
 from viewkeeper.sources.layout import retyped
 from viewkeeper.sql.view import View, columns_read
 from viewkeeper.warehouse.catalog import find
@@ -27,7 +27,14 @@ def with_new_columns(keeper: "Keeper", statements: Sequence[str], work: Callable
     except UnknownName:
         if not learn(keeper, statements):
             raise
-    return work()
+    try:
+        return work()
+    except BadDelta as error:
+        # What was captured before the column was known does not have it, and cannot be taken back from what is read.
+        raise BadDelta(
+            "changes that were captured before the new columns were known are not part of the views yet",
+            "run 'viewkeeper catch-up', and then this again",
+        ) from error
 
 
 def learn(keeper: "Keeper", statements: Sequence[str]) -> bool:
