@@ -27,6 +27,7 @@ from viewkeeper.sql.relation import Relation
 from viewkeeper.warehouse.altering.canonical import Parsed
 from viewkeeper.warehouse.altering.reading import tables_in
 from viewkeeper.warehouse.declared import as_the_source_spells
+from viewkeeper.warehouse.known_relations import relations_named
 from viewkeeper.warehouse.known_sources import refuse_move
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def _still_read(gone: Owned, content: Content, definitions: Mapping[str, str]) -
         if reading := sorted({*stored_dependants(name, definitions)} & staying.keys()):
             errors.append(UsageError(f"view {name} is read by {', '.join(reading)}", "drop those first"))
     for name in sorted(gone.sources):
-        using = sorted(view for view, sql in staying.items() if any(t.startswith(f"{name}.") for t in _tables(sql)))
+        using = sorted(view for view, sql in staying.items() if name in _sources(sql))
         if using:
             errors.append(UsageError(f"source {name} is in use by {', '.join(using)}", "drop those views first"))
     return errors
@@ -332,6 +333,10 @@ def stored_dependants(name: str, definitions: Mapping[str, str]) -> tuple[str, .
 def _tables(sql: str) -> frozenset[str]:
     """Every view is looked at for every other."""
     return frozenset(tables_in(sql))
+
+
+def _sources(sql: str) -> set[str]:
+    return {table.partition(".")[0] for table in relations_named(sql)}
 
 
 # --- cubes, and what is in the project no more ---
