@@ -42,7 +42,9 @@ def test_verbs_and_options() -> None:
     assert completed("completion", begun="") == ["bash", "zsh", "fish"]
 
 
-@pytest.mark.parametrize("verb", ["states", "drop-view", "publish", "compact", "audit", "reload", "explain", "bench"])
+@pytest.mark.parametrize(
+    "verb", ["states", "drop-view", "path", "publish", "compact", "audit", "reload", "explain", "bench"]
+)
 def test_views_of_the_last_commit(verb: str, lake: str) -> None:
     assert completed(verb, "-w", lake, begun="") == ["all_sizes", "big_orders", "small"]
     assert completed(verb, "-w", lake, begun="bi") == ["big_orders"]

@@ -382,6 +382,7 @@ def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         (["states", "ordres"], ["no view 'ordres'", "it has: cities, orders"]),
         (["changes", "ordres", "--since", "0"], ["no view 'ordres'", "it has: cities, orders"]),
         (["compact", "ordres"], ["no view 'ordres'", "it has: cities, orders"]),
+        (["path", "ordres"], ["no view 'ordres'", "it has: cities, orders"]),
         (["publish", "ordres", "no/such"], ["no view 'ordres'", "it has: cities, orders"]),
         (["publish", "orders", "no/such", "--state", "9"], ["no state 9 of orders", "viewkeeper states orders"]),
         (["changes", "orders", "--since", "9"], ["no state 9 of orders", "viewkeeper states orders"]),
@@ -520,3 +521,11 @@ def test_our_own_mistakes_have_an_exit_code_of_their_own(
     monkeypatch.setenv("VIEWKEEPER_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
         main()
+
+
+def test_path_names_the_folder_that_another_reader_opens(lake: Path) -> None:
+    from deltalake import DeltaTable
+
+    folder = output("path", "cities", "-w", lake).strip()
+    assert json.loads(output("path", "Cities", "-w", lake, "--json")) == {"view": "Cities", "path": folder}
+    assert DeltaTable(folder).to_pyarrow_dataset().count_rows() == 2

@@ -16,6 +16,8 @@ HOME = "_viewkeeper"
 LOCK = f"{HOME}/writer.lock"
 NOTES = {LOCK, f"{HOME}/checkpoint.json", f"{HOME}/closed.json"}
 """what each writer leaves of itself"""
+LOGS = ("_delta_log", "_delta_log_old")
+"""the entries of a Delta log, and those that were put aside"""
 
 Row = tuple[Any, ...]
 Bag = Counter[Row]
@@ -59,7 +61,8 @@ class Stored:
         """The data files of every version, from the log alone; None if its beginning is gone."""
         listed: list[list[str]] = []
         files: set[str] = set()
-        for version, path in enumerate(sorted((self.root / folder / "_delta_log").glob("[0-9]*.json"))):
+        entries = [path for log in LOGS for path in (self.root / folder / log).glob("[0-9]*.json")]
+        for version, path in enumerate(sorted(entries, key=lambda path: path.name)):
             if path.name != f"{version:020d}.json":
                 return None
             for line in path.read_text().splitlines():
@@ -126,7 +129,7 @@ class Stored:
                 folder, table = definition["folder"], record["tables"][view]
                 needed |= {f"{folder}/{name}" for name in self.data_files(folder, table["version"])}
                 needed |= {f"{HOME}/{table['changes']}"} if table.get("changes") else set()
-                logs.add(f"{folder}/_delta_log")
+                logs |= {f"{folder}/{log}" for log in LOGS}
         return needed | {name for name in self.files if name.rpartition("/")[0] in logs and _is_of_a_log(name)}
 
     def leftovers(self, first: Mapping[str, int] | None = None) -> set[str]:

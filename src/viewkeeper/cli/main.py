@@ -26,7 +26,7 @@ SECTIONS = {
     "Sources": ("add-source", "sources", "doctor", "remove-source"),
     "Views": ("create-view", "cube", "drop-view", "reload", "explain", "lattice"),
     "Keep fresh": ("run", "catch-up", "give-up", "propagate", "refresh", "status", "audit", "bench"),
-    "Read": ("query", "states", "changes", "publish"),
+    "Read": ("query", "states", "changes", "path", "publish"),
     "Storage": ("compact", "vacuum"),
     "Study": ("algorithms", "simulate", "check"),
     "Shell": ("completion",),

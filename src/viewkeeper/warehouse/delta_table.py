@@ -22,7 +22,7 @@ from deltalake.transaction import AddAction, RemoveAction, create_table_with_add
 from viewkeeper.clock import now
 from viewkeeper.errors import DamagedWarehouse, ViewkeeperError, WriterPresent
 from viewkeeper.warehouse.columns import STATE, WEIGHT
-from viewkeeper.warehouse.delta_log import CHECKPOINT_INTERVAL, files_of
+from viewkeeper.warehouse.delta_log import CHECKPOINT_INTERVAL, files_of, put_old_entries_aside
 from viewkeeper.warehouse.store import LocalStore, missing_file, storage_failure
 
 BASE, DELTA, ROWS = "base-", "delta-", "rows-"
@@ -33,6 +33,8 @@ CONFIGURATION = {
     "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
     # Vacuum cleans the log, by the retention of the warehouse.
     "delta.enableExpiredLogCleanup": "false",
+    # It deletes files too, so no checkpoint has to list those that are removed: it would grow with every commit.
+    "delta.deletedFileRetentionDuration": "interval 0 seconds",
 }
 
 
@@ -174,7 +176,10 @@ def change_table(
         table = tables.at(folder, version)
         table.create_write_transaction([*adds, *removed], "append", schema, commit_properties=_properties(commit))
         tables.left(folder, table)
-    store.make_durable(_log_entries(store, folder, version + 1), new_folders=False)
+    entries = _log_entries(store, folder, version + 1)
+    store.make_durable(entries, new_folders=False)
+    if len(entries) > 1:
+        put_old_entries_aside(store, folder, version + 1)
     return version + 1
 
 

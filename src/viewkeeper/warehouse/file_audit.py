@@ -21,7 +21,7 @@ import pyarrow as pa
 from viewkeeper.errors import DamagedWarehouse, WarehouseError
 from viewkeeper.warehouse.catalog import CATALOG, Catalogs, Definition, catalog_name
 from viewkeeper.warehouse.commit_log import CHECKPOINT, COMMITS, FORMAT_FILE, HOME, CommitLog, read_format, record_name
-from viewkeeper.warehouse.delta_log import entry_name
+from viewkeeper.warehouse.delta_log import stored_entry
 from viewkeeper.warehouse.delta_table import DataFile, describe_file
 from viewkeeper.warehouse.parquet_files import checksum_in, checksum_of, open_parquet
 from viewkeeper.warehouse.record import Record, TableState, seal, unseal
@@ -117,7 +117,7 @@ def _of_commit(store: LocalStore, view: Definition, table: TableState) -> Iterat
     for name in [*names, f"{HOME}/{table.changes}"] if table.changes else names:
         yield name, partial(_data, store, name)
     if table.log is not None:
-        entry = entry_name(view.folder, table.version)
+        entry = stored_entry(store, view.folder, table.version)
         yield entry, partial(_bytes, store, entry, int(table.log, 16))
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from viewkeeper.errors import ExpressionError, StateGone
+from viewkeeper.errors import ExpressionError, StateGone, UsageError
 from viewkeeper.messages import Vector
 from viewkeeper.warehouse.catalog import (
     Catalog,
@@ -231,6 +232,18 @@ class Snapshot:
             return self._record, state
         log = self._files.log
         return log.find_state(view.group, state, since=table.kept, newest=self._record.commit), state
+
+
+def path_of(snapshot: Snapshot, view: str) -> Path:
+    """The folder of the Delta table of a view; UsageError if its rows are in no table."""
+    found = find(snapshot.catalog, view)
+    if found.computed is not None:
+        tables = ", ".join(table.name for table in tables_of(snapshot.catalog, found))
+        raise UsageError(
+            f"the rows of {found.name} are in no table: they are computed from {tables} when they are read",
+            f"viewkeeper publish {found.name} FOLDER writes them as a Delta table",
+        )
+    return snapshot.files.store.path(found.folder)
 
 
 def at_commit(files: Files, commit: int) -> Snapshot:

@@ -190,11 +190,16 @@ class LocalStore:
 
     def move(self, name: str, target: str) -> None:
         """Put a file in another place, where there is none yet."""
+        self.put_aside(name, target)
+        with explained(self.path(target)):
+            _sync_folder(self.path(target).parent)
+
+    def put_aside(self, name: str, target: str) -> None:
+        """The same for a file that is looked for in both places: the disk need not know yet."""
         path = self.path(target)
         with explained(path):
             self._make_folder(path.parent)
             os.rename(self.path(name), path)
-            _sync_folder(path.parent)
 
     def delete(self, name: str) -> None:
         """Delete a file; one that is not there is fine."""

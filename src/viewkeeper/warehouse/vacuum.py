@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from viewkeeper.clock import now
 from viewkeeper.warehouse.catalog import VIEWS, Definition, Layout, tables_of
 from viewkeeper.warehouse.commit_log import HOME
+from viewkeeper.warehouse.delta_log import LOG, OLD_LOG
 from viewkeeper.warehouse.pins import pinned_commits
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.rewritten import CHANGES
@@ -161,7 +162,7 @@ class _Kept:
                 folder = "/".join(file.name.split("/")[:2])
                 if file.modified > limit:
                     continue
-                if "/_delta_log/" in file.name:
+                if f"/{LOG}/" in file.name or f"/{OLD_LOG}/" in file.name:
                     # The log of a table goes with the table; before that, what its oldest needed checkpoint replaces.
                     if folder in known and not self._is_old_log(folder, file.name.rpartition("/")[2]):
                         continue
@@ -178,7 +179,7 @@ class _Kept:
         view = self._definitions[folder]
         commit = max(self._first[folder], view.created)
         version = self._record(commit).tables[view.name].version
-        names = self._writer.store.names(f"{folder}/_delta_log")
+        names = [name for log in (LOG, OLD_LOG) for name in self._writer.store.names(f"{folder}/{log}")]
         found = [int(name[:20]) for name in names if ".checkpoint." in name and name[:20].isdigit()]
         return max((number for number in found if number <= version), default=0)
 

@@ -33,7 +33,7 @@ from viewkeeper.warehouse.problems import Problem, unreachable_sources
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.running import RunningFile
 from viewkeeper.warehouse.session import local_session
-from viewkeeper.warehouse.snapshot import Files, Snapshot, pinned
+from viewkeeper.warehouse.snapshot import Files, Snapshot, path_of, pinned
 from viewkeeper.warehouse.states import State
 from viewkeeper.warehouse.status import Status, status_of
 from viewkeeper.warehouse.store import open_store
@@ -590,6 +590,14 @@ class Warehouse:
     def changes(self, view: str, since: int, until: int | None = None) -> "DataFrame":
         """The signed rows of the states after `since`, up to `until`: `_vk_weight` says how often, `_vk_state` when."""
         return self._latest().changes(view, since, until)
+
+    def path_of(self, view: str) -> "Path":
+        """The folder of the Delta table of a view, as it is now; one that is made anew gets another.
+
+        The folder that it had is then no Delta table any more, so a reader that goes on with it fails, and does not see
+        old rows. For a path that stays there is `publish`.
+        """
+        return path_of(self._latest(), view)
 
     @property
     def views(self) -> tuple[str, ...]:

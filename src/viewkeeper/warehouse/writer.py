@@ -13,6 +13,7 @@ from viewkeeper.errors import DamagedWarehouse, StorageFailure, UsageError
 from viewkeeper.warehouse.catalog import VIEWS, Catalog, Catalogs, catalog_name
 from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.commit_log import COMMITS, HOME, CommitLog, overtaken
+from viewkeeper.warehouse.delta_log import LOG, put_all_aside
 from viewkeeper.warehouse.delta_table import OpenTables
 from viewkeeper.warehouse.parquet_files import STAGING
 from viewkeeper.warehouse.record import GroupState, Record, TableState, seal, unseal
@@ -71,6 +72,7 @@ class Writer:
         self._last = self.log.last()
         self._settle(sweep=not in_order)
         self.store.refuse_links(STAGING)
+        self._leave_all_folders()
         # From here on a crash may leave something.
         self.store.delete_durably(CLOSED)
 
@@ -139,8 +141,10 @@ class Writer:
     def make(self, commit: Commit) -> Record:
         """Write the files of a commit, then its record."""
         with self.committing() as number:
+            before = self.catalog
             self._last = commit.stage(number).publish(self)
-            return self._last
+        self._leave_folders(before)
+        return self._last
 
     def goes_on_from(self, there: GroupState) -> int:
         """The number behind which the next state of a group is."""
@@ -152,9 +156,19 @@ class Writer:
 
     def come_true(self, record: Record, catalog: Catalog) -> None:
         """Make a commit whose tables are all committed: within a block of `committing`, and with its number."""
+        before = self.catalog
         self.catalogs.write(record.commit, catalog)
         self.log.append(record)
         self._last = record
+        self._leave_folders(before)
+
+    def _leave_folders(self, before: Catalog) -> None:
+        """Folders that views are not in any more must not open with old rows. The commit stands if that fails: the next
+        opening does it."""
+        gone = {view.folder for view in before.values()} - {view.folder for view in self.catalog.values()}
+        with suppress(StorageFailure):
+            for folder in gone:
+                put_all_aside(self.store, folder)
 
     def replace_table(self, staged: StagedTable, metrics: Mapping[str, Any]) -> Record:
         """A commit that puts other files in the place of a table's, with the same content."""
@@ -205,6 +219,12 @@ class Writer:
         newest = self.log.last()
         if newest.commit > self._last.commit and newest.writer != self.id:
             raise overtaken(self.store, newest.commit)
+
+    def _leave_all_folders(self) -> None:
+        inhabited = {view.folder for view in self.catalog.values()}
+        for folder in (f"{VIEWS}/{name}" for name in self.store.names(VIEWS)):
+            if folder not in inhabited and self.store.exists(f"{folder}/{LOG}"):
+                put_all_aside(self.store, folder)
 
     # --- beside commits ---
 

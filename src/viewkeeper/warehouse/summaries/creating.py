@@ -42,8 +42,9 @@ from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL, SOURCES, VIEW
 if TYPE_CHECKING:
     from viewkeeper.warehouse.summaries.keeping import Summaries
 
-MOST_REWRITTEN = 50_000
-"""Rows of a table that is rewritten in place by every refresh; a larger one gets its changes appended."""
+MOST_REWRITTEN = 1_000
+"""Rows of a table that readers see and that every refresh rewrites in place: that is little more than a change of it. A
+larger one gets its changes appended, and so does one that only the refresh reads."""
 
 
 @dataclass
@@ -205,7 +206,7 @@ class Creation:
             rows=first.rows,
             group=self.name,
             vector=at,
-            layout=Layout.REWRITTEN if first.size <= MOST_REWRITTEN else Layout.APPENDED,
+            layout=Layout.REWRITTEN if table.part is None and first.size <= MOST_REWRITTEN else Layout.APPENDED,
             distinct=True,
             retention=dict(self.parsed.properties).get("retention"),
             properties=self._told(table, first, facts),

@@ -1,0 +1,270 @@
+"""Minutes under a steady load: `viewkeeper run` in a process of its own, a writer of so many transactions per second.
+
+    python benchmarks/sustained.py [--seconds 600] [--rate 2000] [--rows 50000] [--url postgresql://...] [--quick]
+
+The source is SQLite in a new folder, or the PostgreSQL database of `--url`, in which the table `sustained_orders` is
+made and dropped. The views: a summary of 100 groups with MAX, whose hidden table has a row per value, and a selection.
+Every ten seconds: the memory of the process (RSS), the size of the warehouse by kind of file, commits, and the
+transactions that were not captured yet, or captured and not taken by the slowest group. Prints JSON: the samples, bytes
+per commit and per transaction in each half, what a day would grow to at this rate, and what `vacuum` takes away.
+"""
+
+import argparse
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from viewkeeper import Warehouse
+from viewkeeper.clock import monotonic
+
+GROUPS = 100
+EVERY = 10.0
+TABLE = "sustained_orders"
+VIEWS = (
+    f"CREATE MATERIALIZED VIEW maxima AS SELECT shop, COUNT(*) AS n, SUM(amount) AS total, MAX(amount) AS most "
+    f"FROM source.{TABLE} GROUP BY shop",
+    f"CREATE MATERIALIZED VIEW large AS SELECT id, shop, amount FROM source.{TABLE} WHERE amount > 500000",
+)
+DAY = 86_400
+
+
+def amount(number: int) -> int:
+    """A value that is there seldom twice, and in no order."""
+    return number * 7919 % 1_000_003
+
+
+class Sqlite:
+    def __init__(self, folder: Path, _: str | None) -> None:
+        self.url = f"sqlite:///{folder / 'orders.db'}"
+        self.connection = sqlite3.connect(folder / "orders.db", isolation_level=None, check_same_thread=False)
+        self.connection.execute("PRAGMA journal_mode = WAL")
+        self.connection.execute("PRAGMA synchronous = OFF")
+
+    def execute(self, statement: str, values: tuple[Any, ...] = ()) -> None:
+        self.connection.execute(statement, values)
+
+    def many(self, statement: str, rows: Iterator[tuple[Any, ...]]) -> None:
+        self.connection.execute("BEGIN")
+        self.connection.executemany(statement, rows)
+        self.connection.execute("COMMIT")
+
+    mark = "?"
+
+
+class Postgres:
+    def __init__(self, _: Path, url: str | None) -> None:
+        import psycopg
+
+        assert url is not None
+        self.url = url
+        self.connection = psycopg.connect(url, autocommit=True)
+        self.execute("SET synchronous_commit = off")
+
+    def execute(self, statement: str, values: tuple[Any, ...] = ()) -> None:
+        self.connection.execute(statement.encode(), values or None)
+
+    def many(self, statement: str, rows: Iterator[tuple[Any, ...]]) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.executemany(statement.encode(), rows)
+
+    mark = "%s"
+
+
+class Writer(threading.Thread):
+    """Inserts, updates and deletes, each a transaction, as many per second as asked for if the database takes them."""
+
+    def __init__(self, database: Sqlite | Postgres, rows: int, rate: float) -> None:
+        super().__init__()
+        self.database, self.rows, self.rate = database, rows, rate
+        self.done = 0
+        self.stopped = threading.Event()
+
+    def run(self) -> None:
+        begin = monotonic()
+        while not self.stopped.is_set():
+            while self.done < (monotonic() - begin) * self.rate and not self.stopped.is_set():
+                self.transaction(self.done)
+                self.done += 1
+            self.stopped.wait(0.002)
+
+    def transaction(self, number: int) -> None:
+        mark, new = self.database.mark, self.rows + number
+        if number % 10 < 6:
+            values = (new, new % GROUPS, amount(new))
+            self.database.execute(f"INSERT INTO {TABLE} VALUES ({mark}, {mark}, {mark})", values)
+        elif number % 10 < 9:
+            self.database.execute(f"UPDATE {TABLE} SET amount = {mark} WHERE id = {mark}", (amount(new), number))
+        else:
+            self.database.execute(f"DELETE FROM {TABLE} WHERE id = {mark}", (number - 9,))
+
+
+def sizes(root: Path) -> Counter[str]:
+    """Bytes on disk by kind of file."""
+    found: Counter[str] = Counter()
+    for place, _, names in os.walk(root):
+        for name in names:
+            try:
+                size = Path(place, name).stat().st_size
+            except FileNotFoundError:
+                continue
+            kind = (
+                "delta logs"
+                if "_delta_log" in place
+                else "records"
+                if "_viewkeeper/commits" in place
+                else "data"
+                if "/views/" in place or "/changes/" in place
+                else "other"
+            )
+            found[kind] += size
+            found["all"] += size
+            found["files"] += 1
+    return found
+
+
+def resident(pid: int) -> int:
+    """The memory of a process and of those that it started, in bytes."""
+    total = 0
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            told = (entry / "stat").read_text().rpartition(")")[2].split()
+            if int(entry.name) == pid or int(told[1]) == pid:
+                total += int(told[21]) * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, IndexError, ValueError):
+            continue
+    return total
+
+
+def sample(lake: Path, process: int, writer: Writer, began: float) -> dict[str, Any]:
+    with Warehouse.open(lake, read_only=True) as warehouse:
+        status = warehouse.status()
+    on_disk = sizes(lake)
+    sources = status.running.report.sources if status.running else ()
+    return {
+        "seconds": round(monotonic() - began, 1),
+        "transactions": writer.done,
+        "commits": status.commit,
+        "states": max(view.state for view in status.views),
+        "rss_mb": round(resident(process) / 1e6, 1),
+        "disk_mb": {kind: round(size / 1e6, 2) for kind, size in on_disk.items() if kind != "files"},
+        "files": on_disk["files"],
+        "not_captured": writer.done - sum(source.transactions for source in sources),
+        "captured_and_waiting": sum(source.waiting for source in sources),
+    }
+
+
+@contextmanager
+def keeper(lake: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`viewkeeper run`, until the block ends."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "viewkeeper", "run", "-w", str(lake)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(120)
+
+
+def halves(samples: list[dict[str, Any]], rate: Callable[[dict[str, Any], dict[str, Any]], float]) -> list[float]:
+    """A rate in the first and in the second half of the time, after the first sample."""
+    first, middle, last = samples[0], samples[len(samples) // 2], samples[-1]
+    return [round(rate(first, middle), 1), round(rate(middle, last), 1)]
+
+
+def main() -> None:
+    """Load, run, sample, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--rate", type=float, default=2_000.0, help="transactions per second")
+    parser.add_argument("--rows", type=int, default=50_000, help="in the table at first")
+    parser.add_argument("--url", help="a PostgreSQL database; SQLite if there is none")
+    parser.add_argument("--quick", action="store_true", help="20 seconds at 200 per second")
+    given = parser.parse_args()
+    if given.quick:
+        given.seconds, given.rate, given.rows = 20.0, 200.0, 5_000
+    every = min(EVERY, given.seconds / 4)
+    with tempfile.TemporaryDirectory(prefix="viewkeeper-") as place:
+        lake = Path(place) / "lake"
+        database = (Postgres if given.url else Sqlite)(Path(place), given.url)
+        database.execute(
+            f"CREATE TABLE {TABLE} (id INTEGER PRIMARY KEY, shop INTEGER NOT NULL, amount INTEGER NOT NULL)"
+        )
+        mark = database.mark
+        database.many(
+            f"INSERT INTO {TABLE} VALUES ({mark}, {mark}, {mark})",
+            ((number, number % GROUPS, amount(number)) for number in range(given.rows)),
+        )
+        try:
+            with Warehouse.open(lake) as warehouse:
+                warehouse.add_source("source", database.url, [TABLE], install=True)
+                for view in VIEWS:
+                    warehouse.create_view(view)
+            writer, samples = Writer(database, given.rows, given.rate), []
+            with keeper(lake) as process:
+                writer.start()
+                began = monotonic()
+                while monotonic() - began < given.seconds:
+                    threading.Event().wait(every)
+                    samples.append(sample(lake, process.pid, writer, began))
+                writer.stopped.set()
+                writer.join()
+            written = sizes(lake)["all"]
+            with Warehouse.open(lake) as warehouse:
+                begin = monotonic()
+                warehouse.catch_up()
+                caught_up = monotonic() - begin
+                clean = {view: warehouse.audit(view).clean for view in ("maxima", "large")}
+                begin = monotonic()
+                vacuumed = warehouse.vacuum(0, grace=0)
+                vacuum_seconds = monotonic() - begin
+                left = sizes(lake)["all"]
+                warehouse.remove_source("source", force=True)
+        finally:
+            database.execute(f"DROP TABLE IF EXISTS {TABLE}")
+    per_transaction = halves(samples, lambda a, b: _bytes(a, b) / max(1, b["transactions"] - a["transactions"]))
+    print(
+        json.dumps(
+            {
+                "rate": {
+                    "asked": given.rate,
+                    "reached": round(samples[-1]["transactions"] / samples[-1]["seconds"], 1),
+                },
+                "samples": samples,
+                "bytes_per_commit": halves(samples, lambda a, b: _bytes(a, b) / max(1, b["commits"] - a["commits"])),
+                "bytes_per_transaction": per_transaction,
+                "gb_a_day_at_2200_per_second": round(per_transaction[1] * 2_200 * DAY / 1e9, 1),
+                "rss_mb": {"first": samples[0]["rss_mb"], "last": samples[-1]["rss_mb"]},
+                "clean": clean,
+                "catch_up_seconds": round(caught_up, 2),
+                "vacuum": {
+                    "seconds": round(vacuum_seconds, 2),
+                    "files": vacuumed.files,
+                    "mb_before": round(written / 1e6, 2),
+                    "mb_after": round(left / 1e6, 2),
+                },
+            },
+            indent=2,
+        )
+    )
+
+
+def _bytes(before: dict[str, Any], after: dict[str, Any]) -> float:
+    return float(after["disk_mb"]["all"] - before["disk_mb"]["all"]) * 1e6
+
+
+if __name__ == "__main__":
+    main()
