@@ -9,14 +9,20 @@ where only this module looks for them.
 """
 
 import json
+import logging
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from viewkeeper.errors import StorageFailure
 from viewkeeper.warehouse.store import LocalStore
+
+_LOG = logging.getLogger(__name__)
 
 CHECKPOINT_INTERVAL = 10
 """versions"""
@@ -29,12 +35,6 @@ LOG, OLD_LOG = "_delta_log", "_delta_log_old"
 
 def files_of(store: LocalStore, folder: str, version: int) -> list[Mapping[str, Any]] | None:
     """The `add` actions of the files of a version; None if the log is not as this writer leaves it."""
-    # An entry may be put aside between looking for it and reading it: then it is there the second time.
-    found = _files_of(store, folder, version)
-    return _files_of(store, folder, version) if found is None else found
-
-
-def _files_of(store: LocalStore, folder: str, version: int) -> list[Mapping[str, Any]] | None:
     start = _checkpoint(store, folder, version)
     if start is None:
         return None
@@ -57,61 +57,89 @@ def entry_name(folder: str, version: int) -> str:
 
 
 def put_old_entries_aside(store: LocalStore, folder: str, newest: int) -> None:
-    """Shorten a log; `newest` is a version that has a checkpoint. Of a crash in between nothing is seen."""
+    """Shorten a log; `newest` is a version that has a checkpoint.
+
+    After a crash in between each file is in one of the two places. A storage failure does not fail the commit that this
+    is for: its version is in the log already, and the next checkpoint tries again.
+    """
     limit = max(newest - IN_THE_LOG, 0)
 
     def is_there(version: int) -> bool:
         return store.exists(entry_name(folder, version))
 
     first = bisect_left(range(limit), True, key=is_there)
-    for version in range(first, min(limit, first + AT_ONCE)):
-        # The entry goes last: as long as it is there the next commit looks at its version again.
-        for name in (f"{version:020d}.checkpoint.parquet", f"{version:020d}.json"):
-            if store.exists(f"{folder}/{LOG}/{name}"):
-                store.put_aside(f"{folder}/{LOG}/{name}", f"{folder}/{OLD_LOG}/{name}")
+    with _tried_again_later(folder):
+        for version in range(first, min(limit, first + AT_ONCE)):
+            # The entry goes last: as long as it is there the next checkpoint looks at its version again.
+            for name in (_checkpoint_name(version), f"{version:020d}.json"):
+                if store.exists(f"{folder}/{LOG}/{name}"):
+                    store.put_aside(f"{folder}/{LOG}/{name}", f"{folder}/{OLD_LOG}/{name}")
 
 
 def put_all_aside(store: LocalStore, folder: str) -> None:
-    """Make a folder that a view has left no Delta table to anybody else: it would open with old rows.
+    """Make a folder that a view has left no Delta table to other readers: it would open with old rows.
 
-    Those who know its versions from a commit record still read them.
+    Those who know its versions from a commit record still read them. A storage failure fails nothing: the next opening
+    tries again.
     """
-    for name in store.names(f"{folder}/{LOG}"):
-        store.put_aside(f"{folder}/{LOG}/{name}", f"{folder}/{OLD_LOG}/{name}")
-    store.remove_empty_folders(f"{folder}/{LOG}")
+    with _tried_again_later(folder):
+        for name in store.names(f"{folder}/{LOG}"):
+            store.put_aside(f"{folder}/{LOG}/{name}", f"{folder}/{OLD_LOG}/{name}")
+        store.remove_empty_folders(f"{folder}/{LOG}")
+
+
+@contextmanager
+def _tried_again_later(folder: str) -> Iterator[None]:
+    try:
+        yield
+    except StorageFailure as error:
+        _LOG.warning("entries stay in the Delta log of %s for now: %s", folder, error)
 
 
 def stored_entry(store: LocalStore, folder: str, version: int) -> str:
-    """The same, where it is now."""
-    return _place(store, folder, f"{version:020d}.json") or entry_name(folder, version)
+    """The file of a version, where it is now."""
+    old = f"{folder}/{OLD_LOG}/{version:020d}.json"
+    return old if store.exists(old) else entry_name(folder, version)
 
 
-def _place(store: LocalStore, folder: str, name: str) -> str | None:
-    """Where a file of the log is."""
-    there = (f"{folder}/{place}/{name}" for place in (LOG, OLD_LOG))
-    return next((path for path in there if store.exists(path)), None)
+def _checkpoint_name(version: int) -> str:
+    return f"{version:020d}.checkpoint.parquet"
 
 
 def _checkpoint(store: LocalStore, folder: str, version: int) -> int | None:
-    """The last version up to this one that has a checkpoint; -1 if the log begins with it, None if there is none."""
-    oldest = max(version - 2 * CHECKPOINT_INTERVAL, 0)
-    for candidate in range(version, oldest - 1, -1):
-        if _place(store, folder, f"{candidate:020d}.checkpoint.parquet") is not None:
+    """The last version up to this one that has a checkpoint; -1 if the log begins before any, None if it has a gap.
+
+    Usually it is one of the last ten: a writer that was killed may not have written it.
+    """
+    for candidate in range(version, -1, -1):
+        if _is_there(store, folder, _checkpoint_name(candidate)):
             return candidate
-    return -1 if oldest == 0 else None
+        if not _is_there(store, folder, f"{candidate:020d}.json"):
+            return None
+    return -1
+
+
+def _is_there(store: LocalStore, folder: str, name: str) -> bool:
+    return any(store.exists(f"{folder}/{place}/{name}") for place in (LOG, OLD_LOG))
 
 
 def _in_checkpoint(store: LocalStore, folder: str, version: int) -> list[Mapping[str, Any]]:
-    path = _place(store, folder, f"{version:020d}.checkpoint.parquet")
-    if path is None:
-        raise ValueError("a checkpoint of the log is gone")
-    column = pq.ParquetFile(store.path(path)).read(columns=["add.path", "add.size", "add.stats"])["add"]
+    file = _opened(store, folder, _checkpoint_name(version), pq.ParquetFile)
+    column = file.read(columns=["add.path", "add.size", "add.stats"])["add"]
     return [add for add in column.to_pylist() if add is not None and add["path"] is not None]
 
 
 def _in_entry(store: LocalStore, folder: str, version: int) -> Iterator[Mapping[str, Any]]:
-    path = _place(store, folder, f"{version:020d}.json")
-    content = b"" if path is None else store.path(path).read_bytes()
+    content: bytes = _opened(store, folder, f"{version:020d}.json", Path.read_bytes)
     if not content.strip():
-        raise ValueError("an entry of the log is gone or empty")
+        raise ValueError("an entry of the log is empty")
     return (json.loads(line) for line in content.splitlines() if line.strip())
+
+
+def _opened(store: LocalStore, folder: str, name: str, read: Callable[[Path], Any]) -> Any:
+    """What is read from a file of the log. A writer may put it aside meanwhile, and never back: the second place is
+    looked at after the first."""
+    try:
+        return read(store.path(f"{folder}/{LOG}/{name}"))
+    except FileNotFoundError:
+        return read(store.path(f"{folder}/{OLD_LOG}/{name}"))

@@ -163,12 +163,9 @@ class Writer:
         self._leave_folders(before)
 
     def _leave_folders(self, before: Catalog) -> None:
-        """Folders that views are not in any more must not open with old rows. The commit stands if that fails: the next
-        opening does it."""
-        gone = {view.folder for view in before.values()} - {view.folder for view in self.catalog.values()}
-        with suppress(StorageFailure):
-            for folder in gone:
-                put_all_aside(self.store, folder)
+        """Folders that views are not in any more must not open with old rows."""
+        for folder in {view.folder for view in before.values()} - {view.folder for view in self.catalog.values()}:
+            put_all_aside(self.store, folder)
 
     def replace_table(self, staged: StagedTable, metrics: Mapping[str, Any]) -> Record:
         """A commit that puts other files in the place of a table's, with the same content."""
