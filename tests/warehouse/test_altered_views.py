@@ -362,7 +362,8 @@ def test_a_disk_that_is_full_at_any_step_changes_nothing(place: Path, monkeypatc
         warehouse.alter_view(altered)
         disk.make_room()
         new = {view: bag(warehouse, view) for view in warehouse.views}
-    steps = len(disk.steps)
+    # Up to the record, and that its name is on the disk.
+    steps = len(disk.steps) + 1 - disk.steps[::-1].index("os.link")
     for at in sorted({*range(0, steps, 13), *range(steps - 4, steps)}):
         with Warehouse.open(root := copy(world.root), compaction=None) as warehouse:
             old = {view: bag(warehouse, view) for view in warehouse.views}

@@ -1,5 +1,6 @@
 """A commit writes in proportion to its change, whatever the size of the tables and however many commits there were."""
 
+import errno
 import itertools
 import sqlite3
 from contextlib import closing
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from images import copy
 from lakes import ORDER_TYPES, orders
 from lakes import place as position
 from stored_content import Stored
@@ -14,7 +16,7 @@ from stored_content import Stored
 from viewkeeper.warehouse import delta_log
 from viewkeeper.warehouse.commit_log import CommitLog
 from viewkeeper.warehouse.compaction import CompactionPolicy
-from viewkeeper.warehouse.store import LocalStore
+from viewkeeper.warehouse.store import LocalStore, storage_failure
 from viewkeeper.warehouse.warehouse import Warehouse
 
 MAXIMA = (
@@ -64,7 +66,7 @@ def test_a_view_that_is_compacted_again_and_again_writes_in_proportion(place: Pa
     written = {}
     for rows in (100, 5_000):
         root = place / f"of {rows}"
-        policy = CompactionPolicy(share=0.2, least_rows=200, files=8)
+        policy = CompactionPolicy(share=0.2, least_rows=1_000, files=8)
         with Warehouse.open(root, compaction=policy) as wh:
             with wh.commit() as commit:
                 first = orders(*((number, f"item {number % 50}") for number in range(rows)))
@@ -118,6 +120,64 @@ def test_checkpoints_do_not_list_files_that_were_removed(long_log: Path) -> None
     sizes = [path.stat().st_size for path in sorted(log.rglob("*.checkpoint.parquet"))]
     assert len(sizes) > 5
     assert max(sizes[1:]) < 1.05 * min(sizes[1:])
+
+
+def test_a_state_is_read_though_writers_were_killed_before_they_wrote_checkpoints(long_log: Path) -> None:
+    root = copy(long_log)
+    for checkpoint in sorted(root.glob("views/a/_delta_log*/*.checkpoint.parquet"), key=lambda path: path.name)[:3]:
+        checkpoint.unlink()
+    with Warehouse.open(root, read_only=True) as wh:
+        for state in (0, 25, 35, 45):
+            assert wh.arrow("a", state).num_rows == state + 1
+
+
+def test_a_reader_finds_entries_that_are_put_aside_while_it_reads(
+    long_log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = copy(long_log)
+    with Warehouse.open(root, read_only=True) as wh:
+        log, reads = delta_log.LOG, []
+
+        def read(path: Path) -> bytes:
+            """The writer is just ahead of the reader."""
+            reads.append(path)
+            if path.parent.name == log and path.exists():
+                path.rename(path.parent.with_name(delta_log.OLD_LOG) / path.name)
+            return path.read_bytes()
+
+        opened = delta_log._opened
+        monkeypatch.setattr(
+            delta_log, "_opened", lambda *given: opened(*given[:3], read if given[3] is Path.read_bytes else given[3])
+        )
+        assert wh.arrow("a", 78).num_rows == 79
+        assert {path.parent.name for path in reads} == {log, delta_log.OLD_LOG}
+
+
+def test_a_commit_stands_though_old_entries_cannot_be_put_aside(
+    place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(delta_log, "IN_THE_LOG", 5)
+    root = place / "stuck"
+
+    def fail(store: LocalStore, name: str, target: str) -> None:
+        raise storage_failure(OSError(errno.ENOSPC, "full"), store.path(target))
+
+    with Warehouse.open(root, compaction=None) as wh:
+        with wh.commit() as commit:
+            commit.create("a", ORDER_TYPES, vector={"shop": position(0)})
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalStore, "put_aside", fail)
+            for step in range(1, 25):
+                with wh.commit() as commit:
+                    commit.state("main", {"shop": position(step)}, {"a": orders((step, "x"))})
+        assert "entries stay in the Delta log of views/a" in caplog.text
+        assert not list(root.rglob("_delta_log_old/*"))
+        assert wh.arrow("a").num_rows == 24
+        for step in range(25, 31):
+            with wh.commit() as commit:
+                commit.state("main", {"shop": position(step)}, {"a": orders((step, "x"))})
+        assert list(root.rglob("_delta_log_old/*"))
+        assert wh.arrow("a", 3).num_rows == 3
 
 
 def test_vacuum_takes_the_old_entries_away(long_log: Path) -> None:

@@ -45,6 +45,11 @@ def count_steps(disk: FullDisk, do: Callable[[], Any]) -> int:
     return len(disk.steps)
 
 
+def last_link(disk: FullDisk) -> int:
+    """The step that makes the record of the last commit."""
+    return len(disk.steps) - 1 - disk.steps[::-1].index("os.link")
+
+
 # For a moment; so full that nothing can be deleted either; and, at fewer steps, something between the two.
 @pytest.mark.parametrize(
     ("times", "deleting_fails", "every"),
@@ -61,8 +66,9 @@ def test_a_commit_that_finds_the_disk_full_at_any_step_changes_nothing_and_can_b
     disk = FullDisk(monkeypatch, deleting_fails=deleting_fails)
     before, after = image(prepared), image_after(copy(prepared), make_large_commit)
     with Warehouse.open(copy(prepared), compaction=None) as wh:
-        steps = count_steps(disk, lambda: make_large_commit(wh))
-    # The last ones are those of the record.
+        count_steps(disk, lambda: make_large_commit(wh))
+    # Up to the record, and that its name is on the disk.
+    steps = last_link(disk) + 2
     for at in sorted({*range(0, steps, every), *range(steps - 6, steps)}):
         root = copy(prepared)
         with Warehouse.open(root, compaction=None) as wh:
@@ -82,6 +88,36 @@ def test_a_commit_that_finds_the_disk_full_at_any_step_changes_nothing_and_can_b
             make_large_commit(wh)
             assert image(root) == after, disk.steps[at]
             assert Stored(root).leftovers() == set(), disk.steps[at]
+
+
+def test_a_commit_stands_whatever_becomes_of_the_folder_that_a_view_has_left(
+    prepared: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def drop(wh: Warehouse) -> None:
+        with wh.commit() as commit:
+            commit.drop("visits")
+
+    disk = FullDisk(monkeypatch)
+    with Warehouse.open(copy(prepared), compaction=None) as wh:
+        steps = count_steps(disk, lambda: drop(wh))
+    first = last_link(disk) + 2
+    assert "os.rename" in disk.steps[first:]
+    for at in range(first, steps):
+        root = copy(prepared)
+        log = root / "views" / "visits" / "_delta_log"
+        with Warehouse.open(root, compaction=None) as wh:
+            disk.fill(at)
+            drop(wh)
+            assert "visits" not in wh.views
+            assert log.exists(), disk.steps[at]
+            # A disk that is still full keeps nobody from opening the warehouse, to vacuum it.
+            wh.close()
+            Warehouse.open(root, compaction=None).close()
+            assert "entries stay in the Delta log of views/visits" in caplog.text
+            caplog.clear()
+            disk.make_room()
+        with Warehouse.open(root, compaction=None):
+            assert not log.exists(), disk.steps[at]
 
 
 def test_a_temporary_file_that_cannot_be_deleted_is_left_to_the_next_opening(
