@@ -9,6 +9,7 @@ from unittest.mock import Mock
 import pytest
 from live_shop import THREE_WAY, WITHIN, MemoryStore, Recorder, Shop, resumed
 from py4j.protocol import Py4JNetworkError
+from waiting import until
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import (
@@ -28,7 +29,6 @@ from viewkeeper.mediator.maintained import MaintainedView
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Change, Transaction, position
 from viewkeeper.sources.base import Batch
-from waiting import until
 
 ORDERS = "SELECT o.id AS id, o.cust AS cust, o.amount AS amount FROM shop.orders o"
 PEOPLE = "SELECT p.id AS id, p.region AS region FROM crm.people p"

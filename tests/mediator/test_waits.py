@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from live_shop import Recorder, Shop, resumed
 from test_global_transactions import Accounts
+from waiting import until
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algorithms.registry import Transactions
@@ -21,7 +22,6 @@ from viewkeeper.mediator.waits import ASKED, TIMEOUT, GivenUp, Wait
 from viewkeeper.messages import Change, GlobalPart
 from viewkeeper.warehouse.incomplete import IncompleteTransactions
 from viewkeeper.warehouse.store import LocalStore
-from waiting import until
 
 whole_ones = pytest.mark.parametrize("algorithm", ["batched-sweep", "g-strobe"])
 

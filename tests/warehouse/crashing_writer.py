@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from deltalake import DeltaTable
-from lakes import ORDER_TYPES, make_large_commit, make_small_commit
+from lakes import ORDER_TYPES, make_growing_commit, make_large_commit, make_small_commit
 
 from viewkeeper.warehouse import delta_table
 from viewkeeper.warehouse.compaction import CompactionPolicy
@@ -111,6 +111,12 @@ def large_commit(root: str, steps: Steps) -> None:
     make_large_commit(wh)
 
 
+def growing_commit(root: str, steps: Steps) -> None:
+    wh = Warehouse.open(root, compaction=None)
+    steps.counting = True
+    make_growing_commit(wh)
+
+
 def merge_deltas(root: str, steps: Steps) -> None:
     """A commit, and after it the deltas of its view put into one file."""
     wh = Warehouse.open(root, compaction=CompactionPolicy(files=2))
@@ -163,7 +169,10 @@ def _spark() -> Any:
     return session
 
 
-TASKS = {task.__name__: task for task in (open_it, large_commit, merge_deltas, vacuum, compact, load, alter_view)}
+TASKS = {
+    task.__name__: task
+    for task in (open_it, large_commit, growing_commit, merge_deltas, vacuum, compact, load, alter_view)
+}
 
 
 def load_and_die_halfway(root: str) -> None:

@@ -70,6 +70,14 @@ def make_large_commit(wh: Warehouse) -> None:
         commit.drop("visits")
 
 
+def make_growing_commit(wh: Warehouse) -> None:
+    """Two states of a rewritten view, whose changes are appended from there on."""
+    with wh.commit() as commit:
+        commit.append_from_now_on("totals")
+        commit.state("shop", {"shop": place(500)}, {"totals": totals(("cap", 1))})
+        commit.state("shop", {"shop": place(501)}, {"totals": totals(("cap", 2), minus=(("cap", 1),))})
+
+
 def make_small_commit(wh: Warehouse) -> None:
     """One more state of a view of each layout."""
     with wh.commit() as commit:

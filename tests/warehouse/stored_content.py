@@ -86,7 +86,7 @@ class Stored:
             first, newest = record["groups"][definition["group"]]["states"]
             for state in range(min(first, newest), newest + 1):
                 if state >= table["oldest"] and state not in found:
-                    found[state] = self.rows(definition, record["tables"][view], state)
+                    found[state] = self.rows(self.catalog(record["catalog"])[view], record["tables"][view], state)
         return found
 
     def rows(self, definition: Mapping[str, Any], table: Mapping[str, Any], state: int) -> Bag:

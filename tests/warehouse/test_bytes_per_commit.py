@@ -159,14 +159,14 @@ def test_a_commit_stands_though_old_entries_cannot_be_put_aside(
     monkeypatch.setattr(delta_log, "IN_THE_LOG", 5)
     root = place / "stuck"
 
-    def fail(store: LocalStore, name: str, target: str) -> None:
+    def fail(store: LocalStore, names: list[str], folder: str, target: str) -> None:
         raise storage_failure(OSError(errno.ENOSPC, "full"), store.path(target))
 
     with Warehouse.open(root, compaction=None) as wh:
         with wh.commit() as commit:
             commit.create("a", ORDER_TYPES, vector={"shop": position(0)})
         with monkeypatch.context() as patch:
-            patch.setattr(LocalStore, "put_aside", fail)
+            patch.setattr(LocalStore, "move_all", fail)
             for step in range(1, 25):
                 with wh.commit() as commit:
                     commit.state("main", {"shop": position(step)}, {"a": orders((step, "x"))})

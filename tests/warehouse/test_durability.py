@@ -17,8 +17,8 @@ class Syncs:
     def __init__(self, patch: pytest.MonkeyPatch, root: Path) -> None:
         self.root, self.records = root, 0
         self.old = set(root.rglob("*"))
-        self.contents: set[int] = set()
-        """files by inode: they are written under another name"""
+        self.contents = {path.stat().st_ino for path in self.old}
+        """files by inode: they are written under another name, and may be moved"""
         self.names: set[Path] = set()
         self._fsync, self._link = os.fsync, os.link
         patch.setattr(os, "fsync", self.fsync)

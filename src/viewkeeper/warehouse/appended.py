@@ -7,6 +7,7 @@ A change costs what it changes, whatever the size of the view: one more file.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from deltalake.transaction import AddAction
 
@@ -15,8 +16,12 @@ from viewkeeper.warehouse.delta_table import DELTA, describe_file
 from viewkeeper.warehouse.parquet_files import file_name, write_table
 from viewkeeper.warehouse.record import TableState
 from viewkeeper.warehouse.signed_rows import Figures, SignedRows, figures_of_table
+from viewkeeper.warehouse.small_loads import stage_rows
 from viewkeeper.warehouse.staged import StagedTable
 from viewkeeper.warehouse.store import LocalStore
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def stage(store: LocalStore, before: TableState, rows: SignedRows, commit: int) -> StagedTable:
@@ -35,6 +40,24 @@ def stage(store: LocalStore, before: TableState, rows: SignedRows, commit: int) 
             pending=before.pending.plus(len(names), figures.rows),
             added=tuple(names),
             growth=tuple((state, net) for state, net in sorted(figures.growth.items()) if net),
+        ),
+    )
+
+
+def stage_first(
+    store: LocalStore, before: TableState, content: "pa.Table", state: int, rows: SignedRows, commit: int
+) -> StagedTable:
+    """The same for a view that was rewritten until now: its content before, of distinct rows, is the base."""
+    base, changed = stage_rows(store, rows.view, content, state, commit), stage(store, before, rows, commit)
+    return replace(
+        changed,
+        adds=[*base.adds, *changed.adds],
+        after=replace(
+            changed.after,
+            version=base.after.version,
+            base=base.after.base,
+            added=(*base.after.added, *changed.after.added),
+            changes=None,
         ),
     )
 

@@ -56,6 +56,15 @@ class Computed:
 
 
 @dataclass(frozen=True)
+class Before:
+    """Where the rows of a view were while it was rewritten: it grew, and its changes are appended since a commit."""
+
+    folder: str
+    until: int
+    """the first commit in which they are in the folder of the view"""
+
+
+@dataclass(frozen=True)
 class Definition:
     """One view as the warehouse stores it. `properties` belong to those who created it."""
 
@@ -69,6 +78,13 @@ class Definition:
     retention: float | None = None
     """seconds; None is the warehouse's own"""
     properties: Mapping[str, Any] = field(default_factory=dict)
+    before: Before | None = None
+
+    def at(self, commit: int) -> "Definition":
+        """The view as it was stored in a commit."""
+        if self.before is None or commit >= self.before.until:
+            return self
+        return replace(self, folder=self.before.folder, layout=Layout.REWRITTEN, before=None)
 
     @property
     def names(self) -> list[str]:
@@ -180,6 +196,7 @@ class Catalogs:
                     told["created"],
                     told["retention"],
                     told["properties"],
+                    Before(*told["before"]) if "before" in told else None,
                 )
                 for view, told in body["views"].items()
             }
@@ -201,6 +218,7 @@ class Catalogs:
                     "created": view.created,
                     "retention": view.retention,
                     "properties": dict(view.properties),
+                    **({"before": [view.before.folder, view.before.until]} if view.before else {}),
                 }
                 for name, view in catalog.items()
             },

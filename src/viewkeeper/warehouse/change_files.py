@@ -3,7 +3,8 @@
     changes(since, until) = Σ Δ_s,  since < s <= until
 
 Compaction takes deltas out of the newest version of a table, so the walk goes back from version to version: what the
-base of one has swallowed is among the deltas of the record before.
+base of one has swallowed is among the deltas of the record before. A table that was rewritten until it grew large has a
+file of them for each of its commits.
 """
 
 from dataclasses import dataclass
@@ -25,17 +26,13 @@ class ChangeFiles:
     until: int
 
 
-def change_files(files: Files, table: Definition, newest: Record, since: int, until: int) -> list[ChangeFiles]:
-    """Where the signed rows of the states in (since, until] are; no state is in two of them."""
-    if table.layout is Layout.APPENDED:
-        return _appended(files, table, newest, since, until)
-    return [ChangeFiles(HOME, _rewritten(files, table, newest, since, until), since, until)]
-
-
-def _appended(files: Files, view: Definition, record: Record, since: int, until: int) -> list[ChangeFiles]:
-    found, kept = [], record.tables[view.name].kept
+def change_files(files: Files, view: Definition, record: Record, since: int, until: int) -> list[ChangeFiles]:
+    """Where the signed rows of the states in (since, until] are, the last of them in `record`; no state is in two."""
+    found, kept = list[ChangeFiles](), record.tables[view.name].kept
     while True:
-        table = record.tables[view.name]
+        view, table = view.at(record.commit), record.tables[view.name]
+        if view.layout is Layout.REWRITTEN:
+            return [*found, ChangeFiles(HOME, _rewritten(files, view, record, since, until), since, until)]
         low = max(since, table.base)
         deltas = tuple(
             file

@@ -21,7 +21,7 @@ from viewkeeper.durations import seconds
 from viewkeeper.errors import BadDelta, DefinitionError, UnknownView
 from viewkeeper.messages import Vector
 from viewkeeper.warehouse import appended, rewritten
-from viewkeeper.warehouse.catalog import Catalog, Definition, Layout, find, free_folder, free_name
+from viewkeeper.warehouse.catalog import Before, Catalog, Definition, Layout, find, free_folder, free_name
 from viewkeeper.warehouse.columns import checked_columns, columns_of
 from viewkeeper.warehouse.record import GroupState, Record
 from viewkeeper.warehouse.signed_rows import Delta, SignedRows, frame_in_spark, table_in_arrow
@@ -86,6 +86,8 @@ class Commit:
         self._advanced: dict[str, Vector] = {}
         self._changes: dict[str, SignedRows] = {}
         self._loads: dict[str, _Load] = {}
+        self._grown: dict[str, Definition] = {}
+        """views whose changes are appended from this commit on, as they were before it"""
         self._dropped: set[str] = set()
         self._redefined = False
         self.metrics: dict[str, Any] = dict(metrics or {})
@@ -235,6 +237,20 @@ class Commit:
         self._catalog[view] = replace(find(self._catalog, view), properties=dict(properties))
         self._redefined = True
 
+    def append_from_now_on(self, view: str) -> None:
+        """Append the changes of a rewritten view of distinct rows, which has grown, from this commit on.
+
+        It gets a folder of its own, with the rows before this commit as base. Its earlier states are read where they
+        are.
+        """
+        old = find(self._catalog, view)
+        folder = free_folder(self._writer.store, view, [other.folder for other in self._catalog.values()])
+        before = Before(old.folder, self._last.commit + 1)
+        new = self._catalog[view] = replace(old, folder=folder, layout=Layout.APPENDED, before=before)
+        self._changes[view] = replace(self._changes.get(view, SignedRows(new)), view=new)
+        self._grown[view] = old
+        self._redefined = True
+
     def retain(self, view: str, retention: str | float | None) -> None:
         """Keep the states of a view readable for so long; None is as long as those of the warehouse."""
         keep = None if retention is None else seconds(retention)
@@ -313,6 +329,9 @@ class Commit:
 
     def _stage_changes(self, rows: SignedRows, number: int) -> StagedTable:
         store, before = self._writer.store, self._last.tables[rows.view.name]
+        if (old := self._grown.get(rows.view.name)) is not None:
+            content = rewritten.read_rows(store, old, self._writer.tables.files(old, before))
+            return appended.stage_first(store, before, content, self._last.groups[old.group].last, rows, number)
         if rows.view.layout is Layout.APPENDED:
             return appended.stage(store, before, rows, number)
         return rewritten.stage(store, before, self._writer.tables.files(rows.view, before), rows, number)

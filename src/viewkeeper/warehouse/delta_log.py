@@ -68,12 +68,16 @@ def put_old_entries_aside(store: LocalStore, folder: str, newest: int) -> None:
         return store.exists(entry_name(folder, version))
 
     first = bisect_left(range(limit), True, key=is_there)
+    # An entry goes after its checkpoint: as long as it is there the next checkpoint looks at its version again.
+    old = [
+        name
+        for version in range(first, min(limit, first + AT_ONCE))
+        for name in (_checkpoint_name(version), f"{version:020d}.json")
+        if store.exists(f"{folder}/{LOG}/{name}")
+    ]
     with _tried_again_later(folder):
-        for version in range(first, min(limit, first + AT_ONCE)):
-            # The entry goes last: as long as it is there the next checkpoint looks at its version again.
-            for name in (_checkpoint_name(version), f"{version:020d}.json"):
-                if store.exists(f"{folder}/{LOG}/{name}"):
-                    store.put_aside(f"{folder}/{LOG}/{name}", f"{folder}/{OLD_LOG}/{name}")
+        if old:
+            store.move_all(old, f"{folder}/{LOG}", f"{folder}/{OLD_LOG}")
 
 
 def put_all_aside(store: LocalStore, folder: str) -> None:
@@ -83,8 +87,7 @@ def put_all_aside(store: LocalStore, folder: str) -> None:
     tries again.
     """
     with _tried_again_later(folder):
-        for name in store.names(f"{folder}/{LOG}"):
-            store.put_aside(f"{folder}/{LOG}/{name}", f"{folder}/{OLD_LOG}/{name}")
+        store.move_all(store.names(f"{folder}/{LOG}"), f"{folder}/{LOG}", f"{folder}/{OLD_LOG}")
         store.remove_empty_folders(f"{folder}/{LOG}")
 
 

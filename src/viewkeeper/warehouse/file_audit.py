@@ -90,9 +90,9 @@ def _of_tables(store: LocalStore) -> Iterator[tuple[str, Check]]:
             if (table := record.tables.get(view.name)) is None:
                 continue
             if first or record.commit == last.commit:
-                yield from _listed(store, tables, view, table, record)
+                yield from _listed(store, tables, view.at(record.commit), table, record)
                 first = False
-            yield from _of_commit(store, view, table)
+            yield from _of_commit(store, view.at(record.commit), table)
 
 
 def _listed(

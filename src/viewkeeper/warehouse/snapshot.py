@@ -211,7 +211,7 @@ class Snapshot:
         if self._pin is not None:
             self._pin.renew()
         record, state = self.holding(view, state, asked)
-        table = record.tables[view.name]
+        view, table = view.at(record.commit), record.tables[view.name]
         files, spark, store = self._files, self._files.spark(), self._files.store
         listed = files.tables.files(view, table)
         if view.layout is Layout.APPENDED:

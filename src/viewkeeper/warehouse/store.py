@@ -16,7 +16,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -190,16 +190,21 @@ class LocalStore:
 
     def move(self, name: str, target: str) -> None:
         """Put a file in another place, where there is none yet."""
-        self.put_aside(name, target)
-        with explained(self.path(target)):
-            _sync_folder(self.path(target).parent)
+        folder, _, file = name.rpartition("/")
+        place, _, called = target.rpartition("/")
+        self._move(folder, place, {file: called})
 
-    def put_aside(self, name: str, target: str) -> None:
-        """The same for a file that is looked for in both places: the disk need not know yet."""
-        path = self.path(target)
-        with explained(path):
-            self._make_folder(path.parent)
-            os.rename(self.path(name), path)
+    def move_all(self, names: Iterable[str], folder: str, target: str) -> None:
+        """The same for files of a folder, which keep their names."""
+        self._move(folder, target, {name: name for name in names})
+
+    def _move(self, folder: str, target: str, names: Mapping[str, str]) -> None:
+        place = self.path(target)
+        with explained(place):
+            self._make_folder(place)
+            for name, called in names.items():
+                os.rename(self.path(f"{folder}/{name}"), self.path(f"{target}/{called}"))
+            _sync_folder(place)
 
     def delete(self, name: str) -> None:
         """Delete a file; one that is not there is fine."""

@@ -84,6 +84,10 @@ class _Kept:
                 # The tables that a view is computed from are kept as long as it is.
                 if view.retention is not None:
                     own |= {table.folder: view.retention for table in tables_of(catalog, view)}
+        for view in catalog.values():
+            # The folder that a view had while it was small holds states of its own.
+            if view.before is not None and view.before.folder in own:
+                own[view.before.folder] = own[view.folder]
         self._first = {
             folder: self._first_commit(max(grace, retention if (keep := own[folder]) is None else keep))
             for folder in self._definitions
@@ -119,7 +123,7 @@ class _Kept:
             group = record.groups[view.group]
             first = group.first if group.steps else group.last
             # A base that is newer than the state cannot give it.
-            base = record.tables[name].base if view.layout is Layout.APPENDED else 0
+            base = record.tables[name].base if view.at(commit).layout is Layout.APPENDED else 0
             states[name] = max(last.tables[name].oldest, first, base)
         return states
 
@@ -142,7 +146,7 @@ class _Kept:
                 if record.commit < max(self._first[folder], view.created) or table is None:
                     continue
                 if self._writer.catalogs.read(record.catalog)[view.name].folder != folder:
-                    break
+                    continue
                 if not started:
                     listed = self._writer.tables.files(view, table)
                     needed.update(f"{folder}/{file.name}" for file in listed)
@@ -177,7 +181,7 @@ class _Kept:
     def _checkpoint(self, folder: str) -> int:
         """The newest checkpoint of a table's log that is not newer than what is needed; 0 if there is none."""
         view = self._definitions[folder]
-        commit = max(self._first[folder], view.created)
+        commit = max(self._first[folder], view.created, view.before.until if view.before else 0)
         version = self._record(commit).tables[view.name].version
         names = [name for log in (LOG, OLD_LOG) for name in self._writer.store.names(f"{folder}/{log}")]
         found = [int(name[:20]) for name in names if ".checkpoint." in name and name[:20].isdigit()]

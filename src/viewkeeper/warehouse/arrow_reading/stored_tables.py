@@ -69,7 +69,7 @@ class Share:
 def table_at(snapshot: Snapshot, view: Definition, state: int | None, asked: str) -> StoredTable:
     """The files to read a table from; StateGone for the name that was asked for."""
     record, state = snapshot.holding(view, state, asked)
-    table = record.tables[view.name]
+    view, table = view.at(record.commit), record.tables[view.name]
     listed = snapshot.files.tables.files(view, table)
     if view.layout is Layout.REWRITTEN:
         later = table.changes if state < record.groups[view.group].last else None

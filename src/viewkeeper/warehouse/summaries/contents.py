@@ -30,6 +30,9 @@ MOST_ON_DRIVER = 5_000_000
 """Rows of a table that are looked up on the driver."""
 MOST_REMEMBERED = share_of_memory()
 """Bytes of tables that are remembered."""
+MOST_REWRITTEN = 1_000
+"""Rows of a table that readers see and that every refresh rewrites in place: that is little more than a change of it. A
+larger one gets its changes appended, and so does one that only the refresh reads."""
 SMALL = 100_000
 """Rows of a dimension that Spark gets from the driver, without reading files."""
 

@@ -27,6 +27,7 @@ from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.catalog import Layout
 from viewkeeper.warehouse.columns import RESERVED, WEIGHT
 from viewkeeper.warehouse.commit import Commit
+from viewkeeper.warehouse.summaries.contents import MOST_REWRITTEN
 from viewkeeper.warehouse.summaries.first_content import Base, FirstContent, NewTable, first_contents
 from viewkeeper.warehouse.summaries.lattice import Facts, Lattice, followed, lattice_name
 from viewkeeper.warehouse.summaries.naming import SUMMARY, slug
@@ -41,10 +42,6 @@ from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL, SOURCES, VIEW
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.summaries.keeping import Summaries
-
-MOST_REWRITTEN = 1_000
-"""Rows of a table that readers see and that every refresh rewrites in place: that is little more than a change of it. A
-larger one gets its changes appended, and so does one that only the refresh reads."""
 
 
 @dataclass

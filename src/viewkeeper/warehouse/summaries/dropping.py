@@ -79,7 +79,6 @@ class Dropping:
             rows=_rows(summaries, name, [column for column, _ in columns]),
             group=lattice.name,
             vector=record.groups[lattice.name].vector,
-            layout=table.definition.layout,
             distinct=True,
             retention=table.definition.retention,
             properties={

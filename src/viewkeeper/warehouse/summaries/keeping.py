@@ -19,12 +19,12 @@ from viewkeeper.sources.layout import widens
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.summary.content import ArrowContent
-from viewkeeper.warehouse.catalog import Catalog, Definition
+from viewkeeper.warehouse.catalog import Catalog, Definition, Layout
 from viewkeeper.warehouse.columns import HIDDEN, RESERVED
 from viewkeeper.warehouse.commit import Commit, NewState
 from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.record import Record
-from viewkeeper.warehouse.summaries.contents import Contents
+from viewkeeper.warehouse.summaries.contents import MOST_REWRITTEN, Contents
 from viewkeeper.warehouse.summaries.decision import Decision, decide
 from viewkeeper.warehouse.summaries.foreign_keys import DeclaredForeignKeys
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
@@ -265,13 +265,18 @@ class Summaries:
 
     def _publish(self, commit: Commit, lattice: Lattice, vector: Vector, made: Made) -> None:
         changes = {name: [rows] for name, rows in made.signed.items()}
+        for name in changes:
+            is_rewritten = commit.catalog[name].layout is Layout.REWRITTEN
+            if is_rewritten and self.writer.last.tables[name].rows > MOST_REWRITTEN:
+                commit.append_from_now_on(name)
         commit.states(lattice.name, [(vector, changes)], resume=made.learned.as_json())
         commit.metrics.setdefault(METRICS, {})[lattice.name] = dict(made.told)
-        commit.afterwards(lambda record: self._remember(lattice, record, made.contents))
+        commit.afterwards(lambda record: self._remember(record, made.contents))
 
-    def _remember(self, lattice: Lattice, record: Record, contents: Mapping[str, ArrowContent]) -> None:
+    def _remember(self, record: Record, contents: Mapping[str, ArrowContent]) -> None:
+        catalog = self.files.catalogs.read(record.catalog)
         for name, content in contents.items():
-            self.contents.remember(lattice.tables[name].definition, record, content)
+            self.contents.remember(catalog[name], record, content)
 
     def propagate(self, lattice: Lattice) -> Mapping[str, Any]:
         """Make summary-deltas of what was noted, and keep them until the refresh. Readers see nothing of it."""
