@@ -5,8 +5,10 @@
 The source is SQLite in a new folder, or the PostgreSQL database of `--url`, in which the table `sustained_orders` is
 made and dropped. The views: a summary of 100 groups with MAX, whose hidden table has a row per value, and a selection.
 Every ten seconds: the memory of the process (RSS), the size of the warehouse by kind of file, commits, and the
-transactions that were not captured yet, or captured and not taken by the slowest group. Prints JSON: the samples, bytes
-per commit and per transaction in each half, what a day would grow to at this rate, and what `vacuum` takes away.
+transactions that were not captured yet, or captured and not taken by the slowest group. Prints JSON: the samples, the
+bytes that were written per transaction and per commit, RSS and lag in the first and in the last minute, what a day
+would grow to at this rate, and what `vacuum` takes away. Nothing is deleted meanwhile, so what the disk grows by is
+what was written.
 """
 
 import argparse
@@ -18,7 +20,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,7 +40,7 @@ DAY = 86_400
 
 
 def amount(number: int) -> int:
-    """A value that is there seldom twice, and in no order."""
+    """A value that is seldom there twice, and in no order."""
     return number * 7919 % 1_000_003
 
 
@@ -151,16 +153,19 @@ def sample(lake: Path, process: int, writer: Writer, began: float) -> dict[str, 
         status = warehouse.status()
     on_disk = sizes(lake)
     sources = status.running.report.sources if status.running else ()
+    written, captured = writer.done, sum(source.transactions for source in sources)
+    waiting = sum(source.waiting for source in sources)
     return {
         "seconds": round(monotonic() - began, 1),
-        "transactions": writer.done,
+        "transactions": written,
+        "processed": captured - waiting,
         "commits": status.commit,
         "states": max(view.state for view in status.views),
         "rss_mb": round(resident(process) / 1e6, 1),
         "disk_mb": {kind: round(size / 1e6, 2) for kind, size in on_disk.items() if kind != "files"},
         "files": on_disk["files"],
-        "not_captured": writer.done - sum(source.transactions for source in sources),
-        "captured_and_waiting": sum(source.waiting for source in sources),
+        "not_captured": written - captured,
+        "captured_and_waiting": waiting,
     }
 
 
@@ -173,16 +178,44 @@ def keeper(lake: Path) -> Iterator[subprocess.Popen[bytes]]:
         stderr=subprocess.DEVNULL,
     ) as process:
         try:
+            while not (lake / "_viewkeeper" / "running.json").exists():
+                if process.poll() is not None:
+                    raise SystemExit(f"viewkeeper run has ended with exit code {process.returncode}")
+                threading.Event().wait(0.1)
             yield process
         finally:
             process.terminate()
             process.wait(120)
 
 
-def halves(samples: list[dict[str, Any]], rate: Callable[[dict[str, Any], dict[str, Any]], float]) -> list[float]:
-    """A rate in the first and in the second half of the time, after the first sample."""
-    first, middle, last = samples[0], samples[len(samples) // 2], samples[-1]
-    return [round(rate(first, middle), 1), round(rate(middle, last), 1)]
+def minutes(samples: list[dict[str, Any]]) -> dict[str, Any]:
+    """The first and the last minute after the first sample, of a short run a quarter of it."""
+    first, last = samples[0]["seconds"], samples[-1]["seconds"]
+    long = min(60.0, (last - first) / 4)
+    begin = [one for one in samples if one["seconds"] - first <= long + 1] or samples
+    end = [one for one in samples if last - one["seconds"] <= long + 1]
+    return {
+        "first_minute": _figures(begin if len(begin) > 1 else samples[:2]),
+        "last_minute": _figures(end if len(end) > 1 else samples[-2:]),
+        "all": _figures(samples),
+    }
+
+
+def _figures(samples: list[dict[str, Any]]) -> dict[str, Any]:
+    before, after = samples[0], samples[-1]
+    grown = (after["disk_mb"]["all"] - before["disk_mb"]["all"]) * 1e6
+    transactions = max(1, after["processed"] - before["processed"])
+    commits = max(1, after["commits"] - before["commits"])
+    seconds = after["seconds"] - before["seconds"]
+    return {
+        "seconds": round(seconds, 1),
+        "transactions_per_second": round(transactions / seconds, 1),
+        "commits_per_second": round(commits / seconds, 2),
+        "bytes_per_transaction": round(grown / transactions, 1),
+        "bytes_per_commit": round(grown / commits),
+        "rss_mb": [min(one["rss_mb"] for one in samples), max(one["rss_mb"] for one in samples)],
+        "most_lag": max(one["not_captured"] + one["captured_and_waiting"] for one in samples),
+    }
 
 
 def main() -> None:
@@ -232,10 +265,12 @@ def main() -> None:
                 vacuumed = warehouse.vacuum(0, grace=0)
                 vacuum_seconds = monotonic() - begin
                 left = sizes(lake)["all"]
-                warehouse.remove_source("source", force=True)
+                for view in ("maxima", "large"):
+                    warehouse.drop_view(view)
+                warehouse.remove_source("source")
         finally:
             database.execute(f"DROP TABLE IF EXISTS {TABLE}")
-    per_transaction = halves(samples, lambda a, b: _bytes(a, b) / max(1, b["transactions"] - a["transactions"]))
+    figures = minutes(samples)
     print(
         json.dumps(
             {
@@ -244,10 +279,10 @@ def main() -> None:
                     "reached": round(samples[-1]["transactions"] / samples[-1]["seconds"], 1),
                 },
                 "samples": samples,
-                "bytes_per_commit": halves(samples, lambda a, b: _bytes(a, b) / max(1, b["commits"] - a["commits"])),
-                "bytes_per_transaction": per_transaction,
-                "gb_a_day_at_2200_per_second": round(per_transaction[1] * 2_200 * DAY / 1e9, 1),
-                "rss_mb": {"first": samples[0]["rss_mb"], "last": samples[-1]["rss_mb"]},
+                **figures,
+                "gb_a_day_at_2200_per_second": round(
+                    figures["last_minute"]["bytes_per_transaction"] * 2_200 * DAY / 1e9, 1
+                ),
                 "clean": clean,
                 "catch_up_seconds": round(caught_up, 2),
                 "vacuum": {
@@ -260,10 +295,6 @@ def main() -> None:
             indent=2,
         )
     )
-
-
-def _bytes(before: dict[str, Any], after: dict[str, Any]) -> float:
-    return float(after["disk_mb"]["all"] - before["disk_mb"]["all"]) * 1e6
 
 
 if __name__ == "__main__":

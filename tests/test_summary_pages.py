@@ -81,7 +81,7 @@ def test_every_property_of_a_summary_is_on_the_page() -> None:
 
 def test_limits_are_those_of_the_code() -> None:
     limits = {
-        f"up to {creating.MOST_REWRITTEN:,} rows when it is created": "layout",
+        f"up to {creating.MOST_REWRITTEN:,} rows is rewritten by every refresh": "layout",
         f"whenever {schedule.PROPAGATE_AT:,} changes wait": "propagate by itself",
         f"up to {round.MOST_CHANGES_ON_DRIVER:,} changes, dimensions up to {contents.SMALL:,} rows": "driver",
         f"all tables of the lattice up to {round.MOST_ON_DRIVER_AT_ONCE:,} rows": "dimensions",
