@@ -135,11 +135,12 @@ def test_statements_on_pages_can_be_read() -> None:
 def test_figures_of_limits_and_clusters_are_those_of_the_code() -> None:
     limits, cluster = (" ".join((DOCS / f"{name}.md").read_text(encoding="utf-8").split()) for name in FIGURES)
     assert f"At most {MOST_DIMENSIONS} dimensions in a CUBE, {MOST_SETS} sets" in limits
-    assert f"up to {adaptive.MOST_ROWS:,} per view" in limits
+    assert f"up to {adaptive.MOST_BYTES >> 20} MB per view" in limits
     assert f"A table of a lattice of up to {contents.MOST_ON_DRIVER:,} rows may be in the driver's memory" in limits
     assert driver_memory.SHARE == 8, "the page says an eighth"
     assert f"has {session.DEFAULT_MEMORY.removesuffix('g')} GB by default" in limits
-    assert f"the change of a join, up to {adaptive.MOST_ROWS:,} rows" in cluster
+    assert f"the change of a join, up to {adaptive.MOST_BYTES >> 20} MB" in cluster
+    assert f"up to {adaptive.FEW_ROWS:,} rows one by one" in cluster
     assert f"the first load of a view, up to {small_loads.MOST_ROWS:,} rows" in cluster
     for setting, value in re.findall(r"`(spark[\w.]+) = (\w+)`", cluster):
         assert session.SETTINGS[setting] == value
