@@ -20,7 +20,7 @@ from mariadb_server import PASSWORD, MariaDb
 from postgres_server import PostgresServer
 from three_databases import THREE_WAY, WITHIN, ThreeDatabases, three_databases
 
-from viewkeeper.clock import Random, monotonic, seeded
+from viewkeeper.clock import Random, monotonic, now, seeded
 from viewkeeper.warehouse.commit_log import CommitLog
 from viewkeeper.warehouse.store import LocalStore
 from viewkeeper.warehouse.warehouse import Warehouse
@@ -181,20 +181,20 @@ class Figures:
     kills: int = 0
     lives_with_a_commit: int = 0
     most_lives_without: int = 0
-    shortest_life_with: float = float("inf")
+    shortest_life_with: float | None = None
     longest_life_without: float = 0.0
     commits: int = 0
     states: int = 0
     longest_stretch_without_s: float = 0.0
-    """between two commits, also while no process was alive"""
+    """between two commits of states, also while no process was alive"""
 
-    def lived(self, seconds: float, commits: int, without: int) -> None:
+    def lived(self, seconds: float, states: int, without: int) -> None:
         self.kills += 1
-        self.lives_with_a_commit += commits > 0
-        self.commits += commits
+        self.lives_with_a_commit += states > 0
+        self.states += states
         self.most_lives_without = max(self.most_lives_without, without)
-        if commits:
-            self.shortest_life_with = min(self.shortest_life_with, seconds)
+        if states:
+            self.shortest_life_with = min(self.shortest_life_with or seconds, seconds)
         else:
             self.longest_life_without = max(self.longest_life_without, seconds)
 
@@ -205,8 +205,9 @@ def installed(folder: Path) -> dict[str, str]:
     return {**rest, "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
 
 
-def newest(lake: Path) -> int:
-    return CommitLog(LocalStore(lake)).last().commit
+def reached(lake: Path) -> int:
+    """How many states all groups have: a commit that only puts right what a dead process left makes none."""
+    return sum(group.last for group in CommitLog(LocalStore(lake)).last().groups.values())
 
 
 def killed_in_a_row(databases: ThreeDatabases, folder: Path, kills: int, random: Random) -> None:
@@ -217,8 +218,8 @@ def killed_in_a_row(databases: ThreeDatabases, folder: Path, kills: int, random:
         for sql in ALL_KINDS.values():
             warehouse.create_view(sql)
     readers = [Reader(lake, view) for view in ("three", "partial", "by_cust")]
-    figures, without, first = Figures(), 0, newest(lake)
-    writers, commit = databases.writers(24 * 3600, 7, 0.2), first
+    figures, without, first = Figures(), 0, CommitLog(LocalStore(lake)).last().commit
+    writers, states = databases.writers(24 * 3600, 7, 0.2), reached(lake)
     log, environment = folder / "run.log", installed(folder)
     try:
         for kill in range(1, kills + 1):
@@ -227,8 +228,8 @@ def killed_in_a_row(databases: ThreeDatabases, folder: Path, kills: int, random:
                 process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment)
             begin, life = monotonic(), random.choice(LIVES)
             quiet.wait(life)
-            while without >= MOST_WITHOUT and newest(lake) == commit:
-                assert monotonic() - begin < 300, f"stuck at commit {commit}: {log.read_text()}"
+            while without >= MOST_WITHOUT and reached(lake) == states:
+                assert monotonic() - begin < 300, f"stuck after {without} lives: {log.read_text()}"
                 quiet.wait(0.1)
             assert process.poll() is None, log.read_text()
             process.kill()
@@ -240,15 +241,20 @@ def killed_in_a_row(databases: ThreeDatabases, folder: Path, kills: int, random:
             with Warehouse.open(lake, read_only=True) as warehouse:
                 status = warehouse.status()
             assert not status.problems, status.problems
-            without = 0 if status.commit > commit else without + 1
-            figures.lived(lived, status.commit - commit, without)
-            commit = status.commit
-            print(f"kill {kill} of {kills} after {lived:.1f} s: commit {commit}, {without} lives without", flush=True)
+            new = reached(lake) - states
+            states, without = states + new, 0 if new else without + 1
+            figures.lived(lived, new, without)
+            told = f"{new} new states, commit {status.commit}, {without} lives without a state"
+            print(f"kill {kill} of {kills} after {lived:.1f} s: {told}", flush=True)
+        ended = now()
     finally:
         writers.kill()
         writers.wait()
-    records = CommitLog(LocalStore(lake))
-    times = [datetime.fromisoformat(records.record(number).time) for number in range(first, commit + 1)]
+    log_of_commits = CommitLog(LocalStore(lake))
+    records = [log_of_commits.record(number) for number in range(first, status.commit + 1)]
+    made = [one for one in records if one.commit == first or any(group.steps for group in one.groups.values())]
+    times = [*(datetime.fromisoformat(one.time) for one in made), ended]
+    figures.commits = len(made) - 1
     figures.longest_stretch_without_s = max((after - before).total_seconds() for before, after in pairwise(times))
     with Warehouse.open(lake) as warehouse:
         warehouse.catch_up()
@@ -257,7 +263,6 @@ def killed_in_a_row(databases: ThreeDatabases, folder: Path, kills: int, random:
         assert not warehouse.problems()
         for view in ALL_KINDS:
             steps = warehouse.states(view)
-            figures.states += len(steps) - 1
             for before, after in pairwise(steps):
                 assert after.state == before.state + 1, f"{view}: state {after.state} follows {before.state}"
                 assert all(after.vector[name] >= place for name, place in before.vector.items())
