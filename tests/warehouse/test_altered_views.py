@@ -418,6 +418,7 @@ def test_large_views_are_made_anew_on_spark(tmp_path: Path, spark: "SparkSession
     world = World(tmp_path, spark)
     with world.warehouse as warehouse:
         warehouse._keeper.engines.most_rows = 1
+        warehouse._keeper.engines.most_bytes = 0
         warehouse.create_view(statement("named", NAMED, "'storage' = 'matview'"))
         world.views["named"] = NAMED
         world.create(per_name=PER_NAME)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from viewkeeper import Warehouse
+from viewkeeper.algebra import adaptive
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.storage.self_maintained import STORAGES
 from viewkeeper.warehouse import collected
@@ -103,7 +104,8 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         }.items():
             for name in names:
                 monkeypatch.setattr(module, name, 0)
-        monkeypatch.setattr(Engines.__init__, "__defaults__", (0,))
+        monkeypatch.setattr(adaptive, "MOST_BYTES", 0)
+        monkeypatch.setattr(Engines.__init__, "__defaults__", (0, 0))
     return str(request.param)
 
 

@@ -102,6 +102,7 @@ def large(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Shop:
     """As if its few rows were many."""
     monkeypatch.setattr(collected, "MOST_ROWS", 2)
     shop.warehouse._keeper.engines.most_rows = 2
+    shop.warehouse._keeper.engines.most_bytes = 0
     return shop
 
 

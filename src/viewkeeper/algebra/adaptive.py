@@ -49,7 +49,11 @@ class Engines:
         self._spark = spark
         self.most_rows = most_rows
         self.most_bytes = most_bytes
-        self.few_rows = min(most_rows, FEW_ROWS) if most_bytes else most_rows
+
+    @property
+    def few_rows(self) -> int:
+        """Rows that are held as rows of Python."""
+        return min(self.most_rows, FEW_ROWS) if self.most_bytes else self.most_rows
 
     def zset(self, columns: tuple[str, ...], weights: Iterable[tuple[Row, int]] = ()) -> "AdaptiveZSet":
         """From rows on the driver."""
