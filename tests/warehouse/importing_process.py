@@ -21,6 +21,7 @@ def main() -> None:
 
     sys.addaudithook(watch)
     from viewkeeper import Warehouse
+    from viewkeeper.algebra import adaptive
     from viewkeeper.algebra.adaptive import Engines
 
     def spark() -> Any:
@@ -30,7 +31,8 @@ def main() -> None:
         return local_session(settings={**BRIEF, **few_compiled}, quiet=True)
 
     if len(sys.argv) > 2:
-        Engines.__init__.__defaults__ = (int(sys.argv[2]),)
+        adaptive.MOST_BYTES = 0
+        Engines.__init__.__defaults__ = (int(sys.argv[2]), 0)
     with Warehouse.open(sys.argv[1], spark, create=False) as warehouse:
         warehouse.catch_up()
         assert not warehouse.status().halted, warehouse.status().halted
