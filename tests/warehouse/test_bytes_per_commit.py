@@ -13,6 +13,7 @@ from lakes import ORDER_TYPES, orders
 from lakes import place as position
 from stored_content import Stored
 
+from viewkeeper.storage.self_maintained import STORAGES
 from viewkeeper.warehouse import delta_log
 from viewkeeper.warehouse.commit_log import CommitLog
 from viewkeeper.warehouse.compaction import CompactionPolicy
@@ -59,6 +60,33 @@ def test_a_summary_with_max_writes_what_changes_and_not_its_hidden_table(tmp_pat
     # A hidden table of 40,000 rows takes 300 KB.
     assert written[40_000] < 1.5 * written[1_000]
     assert written[40_000] < 40_000
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_self_maintained_view_writes_what_changes_and_not_its_structures(tmp_path: Path, storage: str) -> None:
+    written = {}
+    for rows in (200, 8_000):
+        (folder := tmp_path / str(rows)).mkdir()
+        with closing(sqlite3.connect(folder / "shop.db")) as connection, Warehouse.open(folder / "lake") as warehouse:
+            connection.execute("CREATE TABLE people (id INTEGER PRIMARY KEY, name INTEGER)")
+            connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, cust INTEGER, amount INTEGER)")
+            connection.executemany("INSERT INTO people VALUES (?, ?)", ((n, n * 7919) for n in range(rows)))
+            connection.executemany("INSERT INTO orders VALUES (?, ?, ?)", ((n, n, n * 7907) for n in range(rows)))
+            connection.commit()
+            warehouse.add_source("s", f"sqlite:///{folder / 'shop.db'}", install=True)
+            warehouse.create_view(
+                f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ('storage' = '{storage}') AS "
+                "SELECT o.id, o.amount, p.name FROM s.orders o JOIN s.people p ON o.cust = p.id"
+            )
+            before = bytes_of(folder / "lake")
+            for number in range(rows, rows + 10):
+                connection.execute("INSERT INTO orders VALUES (?, ?, 1)", (number, number % 100))
+                connection.execute("UPDATE people SET name = name + 1 WHERE id = ?", (number % 100,))
+                connection.commit()
+                warehouse.catch_up()
+            written[rows] = (bytes_of(folder / "lake") - before) / 10
+            assert warehouse.arrow("v").num_rows == rows + 10
+    assert written[8_000] < 1.5 * written[200]
 
 
 def test_a_view_that_is_compacted_again_and_again_writes_in_proportion(place: Path) -> None:
