@@ -42,6 +42,19 @@ def _test_master() -> tuple[str, dict[str, str]]:
     return master, {"spark.executor.memory": "800m", "spark.driver.memory": "1g", **BRIEF}
 
 
+SERVERS = {"postgres_server", "mariadb"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what needs Spark or a server, by its fixtures; tests that start one by themselves are marked in place."""
+    for item in items:
+        used = set(getattr(item, "fixturenames", ()))
+        if "spark" in used:
+            item.add_marker("spark")
+        if used & SERVERS:
+            item.add_marker("servers")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What the user of the suite allows to sources is noted in a folder of the suite, also by its subprocesses."""
