@@ -30,7 +30,7 @@ class Panel(TypedDict):
 
 @dataclass(frozen=True)
 class Line:
-    """How a series looks: told apart by colour, by marker and by dashes, each of which is enough alone."""
+    """How a series looks: distinguished by colour, by marker and by dashes, each of which is enough alone."""
 
     colour: str
     marker: str

@@ -1,4 +1,4 @@
-"""How fast views over three databases are kept fresh, at complete consistency, and how soon a lone update is seen.
+"""How fast views over three databases are maintained, at complete consistency, and how soon a lone update is seen.
 
     python benchmarks/mediator.py [--rows 1000000] [--seconds 20]
 

@@ -48,7 +48,7 @@ TARGET = 5
 MEANING = {
     "catch_up": "all of catch_up: the sources find out what has changed, it is delivered, refreshed and stored",
     "refresh": "what becomes of the delivered changes: the algorithm and the commits. For remote, from the first "
-    "delivery to the last commit, for the sources are asked in between",
+    "delivery to the last commit, for the sources are queried in between",
     "follow": "of refresh, the algorithm of the storage",
     "commit": "of refresh, storing",
     "recompute": "reading both tables, joining them and writing the result as a Delta table, in Spark",

@@ -5,7 +5,7 @@ read, by Spark         what the metrics of its tasks say
 written                the files that are there afterwards and were not before; the logs of tables and commits apart
 
 What the sources read to tell their changes, or to answer questions, is not the warehouse's and not counted on the
-driver; jobs of Spark cannot be told apart, and are counted all.
+driver; jobs of Spark cannot be distinguished, and are counted all.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,6 @@
 """One join of one size: all storages get the same changes, and take turns.
 
-cold      10 % insertions, then 10 % deletions: opened anew, so that what is read and written can be counted
+cold      10 % insertions, then 10 % deletions: opened again, so that what is read and written can be counted
 rounds    1 % changes: every view is refreshed, then the join is recomputed; medians of those after the warm-ups
 """
 

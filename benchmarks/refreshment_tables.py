@@ -9,7 +9,7 @@ MATVIEW, OUTERJOIN, VIEWCACHE = "matview", "outerjoin", "viewcache"
 PARTIAL_JOIN, PARTIAL_OPERAND = "partial-join", "partial-operand"
 STORAGES = (MATVIEW, OUTERJOIN, VIEWCACHE, PARTIAL_JOIN, PARTIAL_OPERAND)
 REMOTE = "remote"
-"""An ordinary view, for which the sources are asked: not in the paper."""
+"""An ordinary view, for which the sources are queried: not in the paper."""
 
 Column = Mapping[str, float]
 

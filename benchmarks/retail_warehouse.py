@@ -4,7 +4,7 @@
     propagate     the summary-deltas alone, on the driver and in Spark, with the lattice and each from the changes
     rematerialize the same commit with all four tables recomputed on the driver, each from the one above it
     recompute     all four tables in Spark, each from the one above it, and each from pos
-    count         the counting algorithm: every group that is touched is deleted, and computed anew from pos
+    count         the counting algorithm: every group that is touched is deleted, and recomputed from pos
 
 All but the first leave the warehouse as it is. Recomputation reads the Parquet files that pos was loaded from, without
 any deltas to add up: nothing is easier to read.

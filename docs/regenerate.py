@@ -28,7 +28,7 @@ def output_of(command: str) -> str:
 
 
 def regenerated(text: str) -> str:
-    """A page with its generated parts made anew: what a script writes is Markdown, anything else a listing."""
+    """A page with its generated parts recreated: what a script writes is Markdown, anything else a listing."""
 
     def fill(part: re.Match[str]) -> str:
         shown = output_of(part["command"])

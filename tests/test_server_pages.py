@@ -113,7 +113,7 @@ def installed(server: PostgresServer) -> tuple[int, int, int]:
 
 
 def told(output: str) -> list[tuple[str, str]]:
-    """The statements of an output, with the role behind each."""
+    """The statements of an output, with the role after each."""
     return re.findall(r"^ +(.+?;  -- as (\w+).*)$", output, flags=re.MULTILINE)
 
 

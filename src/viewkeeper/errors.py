@@ -25,9 +25,9 @@
     │   │   └── VariableNotAllowed  a stored URL that takes a variable which this user has not allowed for it
     │   ├── UnknownTable            no such table, or one that cannot be captured
     │   ├── UnsupportedType         a column whose values cannot be kept exactly
-    │   ├── SourceUnfit             something that capture needs is missing: `doctor` says what, and what mends it
+    │   ├── SourceUnfit             something that capture needs is missing: `doctor` says what, and what fixes it
     │   ├── SourceUnavailable       it cannot be reached now; it is tried again
-    │   └── PositionLost            the changes behind a position are gone from the source: reload the views
+    │   └── PositionLost            the changes after a position are gone from the source: reload the views
     ├── ProjectError                viewkeeper.yml, or a file that it names; the detail begins with file and line
     ├── SparkMissing                no Java for Spark to run on, or it does not start
     ├── EngineFailure               Spark, Arrow or Delta Lake failed in a way that nothing here foresees

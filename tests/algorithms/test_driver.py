@@ -56,7 +56,7 @@ def test_next_blocks_until_an_update_is_there_and_answers_carry_what_was_deliver
     bench.deliver(1)
     bench.deliver(2)
     bench.driver.answer(bench.sent["q"], "rows")
-    assert seen == [1, ("rows", 2)], "the answer came behind two deliveries"
+    assert seen == [1, ("rows", 2)], "the answer came after two deliveries"
 
 
 def test_next_batch_takes_what_is_there_up_to_its_limit():

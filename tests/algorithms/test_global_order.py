@@ -32,11 +32,11 @@ names: dict[tuple[str, str], str] = {}
     [
         (["x:a", "y:b"], ["x:a", "y:b"]),
         (["x:T(xy)", "y:T(xy)"], ["x:T+y:T"]),
-        # T takes the place of its last part, and what stands behind a part waits
+        # T takes the place of its last part, and what stands after a part waits
         (["x:T(xy)", "x:a", "y:b", "y:T(xy)"], ["y:b", "x:T+y:T", "x:a"]),
         # a source that takes no part in T does not wait
         (["x:T(xy)", "z:a", "y:T(xy)"], ["z:a", "x:T+y:T"]),
-        # U stands behind T at x, and T is not whole yet
+        # U stands after T at x, and T is not whole yet
         (["x:T(xy)", "x:U(xz)", "z:U(xz)", "y:T(xy)"], ["x:T+y:T", "x:U+z:U"]),
         # crossing orders: nothing holds T and U apart, nor what lies between them
         (["x:T(xy)", "y:U(xy)", "x:U(xy)", "y:T(xy)"], ["x:T+x:U+y:T+y:U"]),
@@ -57,7 +57,7 @@ names: dict[tuple[str, str], str] = {}
         (["x:T(xxy)", "y:T(xxy)", "x:a", "x:T(xxy)"], ["x:T+x:T+x:a+y:T"]),
         # two uses of one id, captured together at x
         (["x:T(xy)&T(xy)", "y:T(xy)", "y:T(xy)"], ["x:T&T+y:T+y:T"]),
-        # never whole: everything behind it waits, other sources go on
+        # never whole: everything after it waits, other sources go on
         (["x:T(xy)", "x:a", "z:b"], ["z:b"]),
     ],
 )

@@ -56,7 +56,7 @@ def test_every_kind_of_view_is_explained_on_a_screen(lake: Path, view: str) -> N
     assert told.startswith(f"{view}: a ")
     lines = told.splitlines()
     assert len(lines) <= A_SCREEN
-    for heading in ("How it is kept", "Why so", "What a change costs, if it comes alone"):
+    for heading in ("How it is maintained", "Why so", "What a change costs, if it comes alone"):
         assert heading in lines
     assert "MERGE" not in told
     assert "None" not in told

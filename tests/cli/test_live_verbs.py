@@ -192,7 +192,7 @@ def test_doctor(here: Path, fails: Fails) -> None:
     with closing(sqlite3.connect("crm.db")) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
     findings = json.loads(output("doctor", "crm", "--json", exit_code=1))["findings"]
-    assert [(finding["fatal"], finding["mend"]) for finding in findings] == [(False, "PRAGMA journal_mode = WAL;")]
+    assert [(finding["fatal"], finding["fix"]) for finding in findings] == [(False, "PRAGMA journal_mode = WAL;")]
 
 
 def test_a_source_is_removed_without_a_trace(lake: Path, fails: Fails) -> None:
@@ -475,7 +475,7 @@ def test_a_password_that_postgresql_refuses_is_tried_again_and_said(
         assert "password authentication failed" in verb("catch-up")
         assert json.loads(verb("status", "--check", "--json"))["problems"]
         attempts: list[int] = []
-        mended: list[bool] = []
+        fixed: list[bool] = []
 
         def watch(report: Report) -> None:
             (group,) = report.groups
@@ -483,19 +483,19 @@ def test_a_password_that_postgresql_refuses_is_tried_again_and_said(
                 said.append(group.failure)
                 attempts.append(group.attempts)
                 assert group.retry_in <= 0.05 * 2 ** (group.attempts - 1)
-            if group.attempts >= 3 and not mended:
+            if group.attempts >= 3 and not fixed:
                 said.append(status := output("status"))
                 assert "password authentication failed" in status
                 assert "password authentication failed" in verb("status", "--check")
                 admin.execute(f"ALTER ROLE with_password PASSWORD '{SECRET}'")
-                mended.append(True)
+                fixed.append(True)
             if report.transactions and group.failure is None:
                 warehouse.stop()
 
         with Warehouse.open("lake") as warehouse:
             warehouse.run(300, watch=watch)
             assert warehouse.arrow("v").to_pydict() == {"id": [1], "v": ["one"]}
-        assert mended
+        assert fixed
         assert attempts == sorted(attempts)
         assert not [one for one in said if SECRET in one or "an0ther-one" in one]
         assert stored_anywhere(here / "lake", SECRET) == []

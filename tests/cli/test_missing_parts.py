@@ -40,7 +40,7 @@ def part(database: str, gid: str, amount: int, participants: str = "east, west")
 
 
 def without_wal(*databases: str) -> None:
-    """Now commits that nobody follows cannot be told apart."""
+    """Now commits that nobody follows cannot be distinguished."""
     for database in databases:
         with closing(sqlite3.connect(f"{database}.db")) as connection:
             assert connection.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)

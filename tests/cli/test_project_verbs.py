@@ -181,7 +181,7 @@ def test_from_init_to_a_changed_view(example: Path, spark: "SparkSession", fails
     assert set(steps(told("plan")).values()) == {"alter"}
     output("apply")
 
-    # What the project has no more is left until somebody asks for it; what was made by hand always is.
+    # What the project no longer has is left until somebody asks for it; what was made by hand always is.
     output("create-view", "CREATE MATERIALIZED VIEW mine AS SELECT id FROM shop.orders")
     edit("viewkeeper.yml", "modules: [large_orders.py]", "")
     assert "left: large_orders is no longer in the project; --prune would drop it" in output("plan", "--check")
@@ -316,7 +316,7 @@ def test_doctor_looks_at_sources_before_the_project_is_applied(example: Path, fa
     for source in ("shop", "customers"):
         findings = told("doctor", source, exit_code=1)["findings"]
         assert any(finding["fatal"] for finding in findings)
-        assert all(finding["what"] and finding["mend"] for finding in findings)
+        assert all(finding["what"] and finding["fix"] for finding in findings)
         assert "apply" not in output("doctor", source, exit_code=1)
     # Nothing is changed at a source, and none is added.
     with closing(sqlite3.connect("data/shop.db")) as shop:

@@ -41,8 +41,8 @@ def test_what_was_done_is_told() -> None:
     assert run(
         "create-view", f"{altered.replace('CREATE', 'CREATE OR REPLACE')} WHERE amount > 10"
     ).stdout.splitlines() == [
-        "made anew: the conditions of its joins or of WHERE are others",
-        "made anew with it: ids",
+        "recreated: the conditions of its joins or of WHERE differ",
+        "recreated with it: ids",
         "1 earlier state of big can no longer be read",
         "1 earlier state of ids can no longer be read",
         "replaced big with 1 row, in group big: batched-sweep, complete consistency",

@@ -48,11 +48,11 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_auto_by_keys_asks_the_sources() -> None:
     why = "all sources are databases, and every relation is looked up by its key, which is quick"
-    assert f"storage   remote, its sources are asked: {why}" in output("explain", view("v", "auto", BY_KEY))
+    assert f"storage   remote, its sources are queried: {why}" in output("explain", view("v", "auto", BY_KEY))
     created, chosen = output("create-view", view("v", "auto", BY_KEY)).splitlines()
     assert created == "created v with 1 row, in group v: batched-sweep, complete consistency"
     assert chosen.startswith(f"storage remote: {why}")
-    assert f"storage   remote, its sources are asked: {why}" in output("explain", "v")
+    assert f"storage   remote, its sources are queried: {why}" in output("explain", "v")
     told = json.loads(output("explain", "v", "--json"))
     assert (told["kind"], told["storage_asked"], told["storage"]) == ("join", "auto", "remote")
     assert told["storage_reasons"][0] == why
@@ -69,7 +69,7 @@ def test_auto_without_keys_stores_something() -> None:
     assert told["algorithm"] == told["storage"] == "matview"
     assert told["storage_reasons"][0].startswith(why)
     after = output("explain", "v")
-    assert f"storage   matview, no source is asked: {why}" in after
+    assert f"storage   matview, no source is queried: {why}" in after
     assert "the view has 0.67 rows for each of its largest relation" in after
     assert "sizes are not known" not in after
 
@@ -89,13 +89,13 @@ def test_an_explanation_for_people() -> None:
     output("create-view", view("v", "viewcache", BY_CITY))
     lines = output("explain", "v", "--full").splitlines()
     assert lines[0] == "v: a self-maintained view of shop.orders, crm.people"
-    assert "kept      by viewcache, complete consistency; refresh: continuous" in lines
-    assert "storage   viewcache, no source is asked: it was asked for" in lines
+    assert "method    viewcache, complete consistency; refresh: continuous" in lines
+    assert "storage   viewcache, no source is queried: it was requested" in lines
     assert "holds     2 stored rows at state 0 of group v" in lines
     copied = next(line for line in lines if line.startswith("_vk_v_copy_1"))
     assert copied.split("  ")[1].strip() == "a copy of the columns of crm.people that the view needs"
     assert copied.endswith("p.city; or p.id")
-    changed = lines.index("What a change looks up: no source is asked") + 2
+    changed = lines.index("What a change looks up: no source is queried") + 2
     assert lines[changed].startswith("shop.orders")
     assert lines[changed + 1].split() == ["the", "partners", "of", "an", "inserted", "row", "_vk_v_copy_1", "p.city"]
     assert "ids       rows of crm.people by their key: p.id" in lines

@@ -101,7 +101,7 @@ def test_explain_a_summary(lake: Path) -> None:
     told = output("explain", "sic_sales", "-w", lake, "--full")
     assert told.splitlines()[:3] == [
         "sic_sales: a summary of retail.pos, retail.items",
-        "kept      by summary-delta, strong consistency; refresh: continuous",
+        "method    summary-delta, strong consistency; refresh: continuous",
         "holds     4 rows at state 1 of group retail.pos summaries",
     ]
     assert section(told, "Stored") == [
@@ -114,7 +114,7 @@ def test_explain_a_summary(lake: Path) -> None:
         "q             BIGINT  SUM(qty)",
         "_vk_number_0  BIGINT  COUNT(qty)  hidden",
     ]
-    assert section(told, "Kept for it")[2].split() == ["_vk_node_sic_sales_0", "MIN(date)", "6"]
+    assert section(told, "Stored for it")[2].split() == ["_vk_node_sic_sales_0", "MIN(date)", "6"]
     assert section(told, "In the lattice")[2].split() == [
         "above",
         "_vk_node_sic_sales_0",
@@ -196,7 +196,7 @@ def test_explain_a_join(lake: Path) -> None:
     told = output("explain", "joined", "-w", lake, "--full")
     assert told.splitlines()[:2] == [
         "joined: a join of retail.pos, retail.stores",
-        "kept      by batched-sweep, complete consistency; refresh: continuous",
+        "method    batched-sweep, complete consistency; refresh: continuous",
     ]
     rows = section(told, "How each change is joined")
     assert rows[2].split() == ["retail.pos", "retail.stores", "pos.storeID", "=", "stores.storeID", "retail"]

@@ -1,5 +1,5 @@
 """Tables that are altered while views read them: what a view does not read is no concern of it, and what it reads and
-is gone halts it alone, with the statement that mends it."""
+is gone halts it alone, with the statement that fixes it."""
 
 import sqlite3
 from collections import Counter

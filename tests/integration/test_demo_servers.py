@@ -1,4 +1,4 @@
-"""The demo's private PostgreSQL and MariaDB: its views are kept fresh over them, and nothing of them is left behind."""
+"""The demo's private PostgreSQL and MariaDB: its views are maintained over them, and nothing of them is left behind."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a stream cannot tell halts the views that it concerns and says why; the others go on, and reload mends it."""
+"""What a stream cannot tell halts the views that it concerns and says why; the others go on, and reload fixes it."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -147,7 +147,7 @@ def test_a_purged_binary_log_halts_the_views_over_it(databases: ThreeDatabases, 
     for view in ("big", "names"):
         warehouse.reload(view)
     with databases.mariadb.session("disruptions") as crm:
-        crm.execute("UPDATE people SET name = 'mended' WHERE id = 701")
+        crm.execute("UPDATE people SET name = 'fixed' WHERE id = 701")
     warehouse.catch_up()
     all_clean(warehouse, "big", "names", "items", "places")
 

@@ -26,7 +26,7 @@ class LiveMemorySource(Source):
         self.out_of_reach = False
         self.unreachable_end = False
         self.stream_ends = False
-        """the stream ends by itself, as often as it is asked for"""
+        """the stream ends by itself, as often as it is requested"""
         self.may_stream = threading.Event()
         """the stream says something only when this is set"""
         self.may_stream.set()

@@ -46,7 +46,7 @@ def test_a_name_is_taken_at_its_word_and_refused_if_it_does_not_reach_the_level(
 )
 def test_less_than_strong_is_refused_unless_it_is_asked_for(name: str, transactions: Transactions, level: str) -> None:
     for asked in ({}, {"consistency": "auto"}):
-        with pytest.raises(AlgorithmRefused, match="less than strong must be asked for") as refused:
+        with pytest.raises(AlgorithmRefused, match="less than strong must be requested") as refused:
             choose(view(algorithm=name, **asked), transactions)
         assert f"'consistency' = '{level}'" in refused.value.hint
         assert "batched-sweep" in refused.value.hint

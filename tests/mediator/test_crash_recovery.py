@@ -24,7 +24,7 @@ class Killed(Exception):
 
 
 def kill_at(store: MemoryStore, random: Random) -> None:
-    """The process dies with one of the next commits: before it is made, or just behind it, before anyone knows."""
+    """The process dies with one of the next commits: before it is made, or just after it, before anyone knows."""
     left = random.randint(1, 4)
     behind = random.random() < 0.5
     real = MemoryStore.commit.__get__(store)

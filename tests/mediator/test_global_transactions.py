@@ -90,7 +90,7 @@ def test_a_half_is_not_shown_and_not_waited_for(algorithm: str) -> None:
         run.accounts.raised("shop", 0, "t1")
         mediator.catch_up()
         assert run.shown() == before
-        # What comes behind the half at its source waits with it.
+        # What comes after the half at its source waits with it.
         run.accounts.raised("shop", 1)
         mediator.catch_up()
         assert run.shown() == before

@@ -145,7 +145,7 @@ def test_what_concerns_no_view_gives_no_state_and_is_acknowledged_once_that_is_s
     maintain(shop, plan, store)
     assert store.commits == []
     assert store.vectors["g"]["shop"] == shop.shop.end() == shop.shop.acknowledged
-    # The source has forgotten what lay before; the next run starts behind it.
+    # The source has forgotten what lay before; the next run starts after it.
     shop.shop.commit(order(1))
     mediator = maintain(shop, resumed(plan, store), store)
     assert not mediator.report().halted

@@ -28,7 +28,7 @@ def test_what_an_answer_brought_is_known_and_what_it_did_not_bring_too() -> None
     assert table is not None
     assert table.missing([(1,), (2,)]) == ((1,), (2,))
     table.answered([(1,), (2,)], [((1, 7), 1), ((3, 7), 1)], remember=True)
-    assert table.missing([(1,), (2,), (3,)]) == ((3,),), "what was not asked for may not be all there is"
+    assert table.missing([(1,), (2,), (3,)]) == ((3,),), "what was not requested may not be all there is"
     assert table.of([(1,), (2,)]) == [((1, 7), 1)]
 
 

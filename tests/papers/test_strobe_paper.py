@@ -49,7 +49,7 @@ def test_example_4_t_strobe_does_not():
 
 def test_example_5_t_strobe_under_a_global_transaction():
     recording, report = play("strobe-5")
-    assert natural(recording.answers[0], "r1.a", "r1.b", "r2.c") == {(1, 3, 5): 1}, "evaluated behind U2"
+    assert natural(recording.answers[0], "r1.a", "r1.b", "r2.c") == {(1, 3, 5): 1}, "evaluated after U2"
     assert states(report) == [[(1, 3, 5)], [(1, 3, 5), (2, 3, 5)]]
     assert report.blind.violation is not None, "no mapping saves it: the first state has half of T2"
 

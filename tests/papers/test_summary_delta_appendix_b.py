@@ -71,7 +71,7 @@ def test_a_function_goes_up_to_where_it_can_be_computed():
     assert edges(made).keys() == {("SID", "sCD"), ("SID", "SiC"), ("sCD", "sR"), ("SiC", "sR")}
     assert len(made.nodes) == 4
     assert all(functions(one) == ["sum `fact.price`"] for one in made.nodes.values())
-    assert not functions(SID), "what is asked for is as it was"
+    assert not functions(SID), "what is requested is as it was"
 
 
 def test_a_function_that_nothing_below_needs_is_removed():

@@ -99,7 +99,7 @@ def test_equation_6_five_joins_are_equation_3(r: Changed, s: Changed) -> None:
 
 @given(any_r, any_s)
 def test_equation_6_no_pair_is_in_two_of_the_five_joins(r: Changed, s: Changed) -> None:
-    """By the identifiers alone, which is how pairs are told apart where they are stored."""
+    """By the identifiers alone, which is how pairs are distinguished where they are stored."""
     by_ids = [{(r[0], s[0]) for r, s in pairs} for pairs in Both(r, s).five_joins()]
     assert all(one.isdisjoint(other) for one, other in combinations(by_ids, 2))
 

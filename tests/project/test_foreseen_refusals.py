@@ -112,7 +112,7 @@ def test_a_group_that_cannot_be_is_foreseen(folder: Path, monkeypatch: pytest.Mo
 
 
 def test_what_can_be_is_not_refused(folder: Path) -> None:
-    """Groups that are asked for, inferred and shared, in one project; nothing is left to do behind it."""
+    """Groups that are asked for, inferred and shared, in one project; nothing is left to do after it."""
     project = project_of(
         folder,
         f"{CREATE} a {grouped('g')} {ORDERS}",

@@ -86,7 +86,7 @@ def test_what_the_warehouse_says_of_a_view_is_in_the_plan(told: Any) -> None:
     assert actions(project, told) == {"a": "reload", "b": "reload", "c": "reload"}
     assert plan.views[0].reasons == ("the column x is new",)
     assert plan.views[0].dependants == ("b", "c")
-    assert plan.views[1].reasons == ("it is made anew with a",)
+    assert plan.views[1].reasons == ("it is recreated with a",)
     told.found = {"a": Alteration("a", "alter", ("the property retention is another",))}
     assert actions(project, told) == {"a": "alter", "b": "keep", "c": "keep"}
 

@@ -76,7 +76,7 @@ def on_driver(name: str) -> bool:
 
 
 def no_spark() -> Any:
-    raise AssertionError("this life is to be lived on the driver, and Spark was asked for")
+    raise AssertionError("this life is to be lived on the driver, and Spark was requested")
 
 
 def session_of(name: str, spark: Callable[[], Any]) -> Callable[[], Any]:

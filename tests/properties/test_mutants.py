@@ -125,7 +125,7 @@ def key_delete_by_key_alone(patch):
 
 
 def let_later_transactions_pass(patch):
-    """A global transaction waits for its parts, and what stands behind one of them does not."""
+    """A global transaction waits for its parts, and what stands after one of them does not."""
 
     def arrive(self, transaction):
         if not transaction.parts:

@@ -368,9 +368,9 @@ def test_a_table_that_was_made_anew_and_has_come_as_far(tmp_path: Path) -> None:
     for number in range(5):
         put(path, (number, "ink"))
     for opened in (source, source_of(path)):
-        with pytest.raises(PositionLost, match="made anew"):
+        with pytest.raises(PositionLost, match="recreated"):
             next_events(opened, old)
-        with pytest.raises(PositionLost, match="made anew"):
+        with pytest.raises(PositionLost, match="recreated"):
             read(opened, whole(opened.relations["lake.orders"]))
     again = source_of(path)
     again.install()
@@ -392,7 +392,7 @@ def test_one_of_several_tables_that_was_made_anew(tmp_path: Path) -> None:
     old = source.end()
     (lake / "people").rename(tmp_path / "old")
     put(lake / "people", (3, "ink"))
-    with pytest.raises(PositionLost, match="made anew"):
+    with pytest.raises(PositionLost, match="recreated"):
         next_events(source_of(lake), old)
     again = source_of(lake)
     again.install()
@@ -417,8 +417,8 @@ def features(*names: str) -> dict[str, Any]:
     return {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": names, "writerFeatures": names}
 
 
-@pytest.mark.parametrize(("feature", "mend"), [("deletionVectors", "REORG TABLE"), ("columnMapping", "ALTER TABLE")])
-def test_features_that_are_not_known(tmp_path: Path, feature: str, mend: str) -> None:
+@pytest.mark.parametrize(("feature", "fix"), [("deletionVectors", "REORG TABLE"), ("columnMapping", "ALTER TABLE")])
+def test_features_that_are_not_known(tmp_path: Path, feature: str, fix: str) -> None:
     path = tmp_path / "orders"
     put(path, (1, "pen"))
     source = source_of(path)
@@ -430,7 +430,7 @@ def test_features_that_are_not_known(tmp_path: Path, feature: str, mend: str) ->
         read(source, whole(source.relations["lake.orders"]))
     with pytest.raises(SourceUnfit, match=feature) as told:
         source_of(path)
-    assert mend in told.value.hint
+    assert fix in told.value.hint
     assert source.doctor()[0].fatal
 
 

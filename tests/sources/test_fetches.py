@@ -1,6 +1,6 @@
 """A query answered from what it fetches is the query evaluated at the source.
 
-A database is asked for rows that match shipped keys, and may give more than that; the rest is done on what comes back.
+A database is queried for rows that match shipped keys, and may give more; the rest is done on what comes back.
 The simulator's sources answer both ways here, in every scenario, and must agree.
 """
 

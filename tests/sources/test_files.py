@@ -475,10 +475,10 @@ def test_drift_disrupts_its_relation_alone(folder: Path, drift: str) -> None:
     assert len(transaction.changes) == 2
     csv(folder / "orders.csv", "id,item\n5,pen\n")
     assert next_events(source, transaction.position) == []
-    mended, bags = read(source, whole(orders), whole(people))
+    fixed, bags = read(source, whole(orders), whole(people))
     assert bags == [Counter({(5, "pen"): 1}), Counter({(1, "Bob"): 1})]
     csv(folder / "orders.csv", "id,item\n6,pen\n")
-    assert len(next_events(source, mended)[0].changes) == 2
+    assert len(next_events(source, fixed)[0].changes) == 2
 
 
 def test_a_column_more_is_passed_over_and_a_column_less_disrupts_those_who_read_it(folder: Path) -> None:
@@ -579,7 +579,7 @@ def test_types_are_guessed_once_and_then_fixed(folder: Path) -> None:
     assert relation.types == ("DOUBLE", "STRING", "STRING", "STRING", "STRING", "TIMESTAMP")
     (guess,) = source.doctor()
     assert not guess.fatal
-    assert "schema.a=n DOUBLE, zip STRING" in guess.mend
+    assert "schema.a=n DOUBLE, zip STRING" in guess.fix
     source.install()
     assert source.doctor() == []
     csv(folder / "a" / "1.csv", "n,zip,big,mixed,empty,at\n")

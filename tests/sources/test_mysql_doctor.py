@@ -41,7 +41,7 @@ def source_of(mariadb: MariaDb, **who: str) -> MySqlSource:
 
 
 def fatal(source: MySqlSource) -> list[str]:
-    return [finding.mend for finding in source.doctor() if finding.fatal]
+    return [finding.fix for finding in source.doctor() if finding.fatal]
 
 
 def settings(root: Session) -> dict[str, str]:
@@ -63,7 +63,7 @@ def test_only_a_replica_is_warned_of_what_its_log_lacks(mariadb: MariaDb, root: 
     def warned() -> list[str]:
         found = [finding for finding in source.doctor() if "log_slave_updates" in finding.what]
         assert not any(finding.fatal for finding in found)
-        return [finding.mend for finding in found]
+        return [finding.fix for finding in found]
 
     assert root.execute("SHOW GLOBAL VARIABLES LIKE 'log_slave_updates'")[0][1] == "OFF"
     source = source_of(mariadb)
@@ -107,15 +107,15 @@ def test_a_user_who_may_not_is_told_what_to_ask_for(mariadb: MariaDb, root: Sess
     root.execute(f"GRANT SELECT ON {DATABASE}.t TO plain")
     root.execute("SET GLOBAL binlog_format = MIXED")
     source = source_of(mariadb, user="plain", password="pw")
-    mends = fatal(source)
-    assert mends == [
+    fixes = fatal(source)
+    assert fixes == [
         "SET GLOBAL binlog_format = ROW (and binlog_format = ROW in the server's option file)",
         "GRANT REPLICATION SLAVE ON *.* TO `plain`",
         "GRANT BINLOG MONITOR ON *.* TO `plain`",
     ]
     with pytest.raises(SourceUnfit) as unfit:
         source.install()
-    assert all(mend in unfit.value.hint for mend in mends)
+    assert all(fix in unfit.value.hint for fix in fixes)
     with pytest.raises(SourceUnfit):
         source.end()
     assert root.execute("SHOW TABLES") == [("t",)]
@@ -130,8 +130,8 @@ def test_a_foreign_key_that_is_added_later_is_found(mariadb: MariaDb, root: Sess
     root.execute("CREATE TABLE child (id INT PRIMARY KEY, t INT)")
     source = source_of(mariadb)
     root.execute("ALTER TABLE child ADD CONSTRAINT cut FOREIGN KEY (t) REFERENCES t (id) ON UPDATE SET NULL")
-    (mend,) = fatal(source)
-    assert mend.startswith(f"ALTER TABLE `{DATABASE}`.`child` DROP FOREIGN KEY `cut`")
+    (fix,) = fatal(source)
+    assert fix.startswith(f"ALTER TABLE `{DATABASE}`.`child` DROP FOREIGN KEY `cut`")
     source.close()
 
 

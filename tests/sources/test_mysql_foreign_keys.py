@@ -113,8 +113,8 @@ def test_a_table_whose_definition_is_hidden_is_refused_with_the_grant(root: Sess
     source = opened("orders")
     root.execute(f"REVOKE SELECT ON {DATABASE}.orders FROM {USER}")
     root.execute(f"GRANT SELECT (id) ON {DATABASE}.orders TO {USER}")
-    mends = [finding.mend for finding in source.doctor() if finding.fatal]
-    assert f"GRANT SELECT ON `{DATABASE}`.`orders` TO `{USER}`" in mends
+    fixes = [finding.fix for finding in source.doctor() if finding.fatal]
+    assert f"GRANT SELECT ON `{DATABASE}`.`orders` TO `{USER}`" in fixes
 
 
 def test_a_cascading_key_that_is_added_later_halts_and_is_found(root: Session, opened: Open) -> None:

@@ -134,7 +134,7 @@ def test_the_owner_runs_what_install_tells_and_the_role_does_the_rest(database: 
 
 def test_what_the_doctor_tells_is_enough_without_install(database: Database) -> None:
     with closing(opened(database)) as source:
-        run_told(database, "\n".join(f"    {line}" for found in source.doctor() for line in found.mend.splitlines()))
+        run_told(database, "\n".join(f"    {line}" for found in source.doctor() for line in found.fix.splitlines()))
         assert [finding for finding in source.doctor() if finding.fatal] == []
         follows(database, source)
 

@@ -64,7 +64,7 @@ def test_opening_changes_nothing_and_names_what_is_missing(database: Database) -
 def test_the_statements_of_the_doctor_mend_everything(database: Database) -> None:
     source = database.source("r", "s")
     while found := [finding for finding in source.doctor() if finding.fatal]:
-        database.execute(found[0].mend)
+        database.execute(found[0].fix)
     with Recorded(source) as recorded:
         database.execute("INSERT INTO r VALUES (100, 1, 'a')")
         recorded.catch_up()

@@ -119,8 +119,8 @@ def test_the_doctor_shows_the_statements_that_install_runs(user: sqlite3.Connect
         next(source.transactions(None, threading.Event()))
     with pytest.raises(SourceUnfit):
         read(source, whole(source.relations["s.t"]))
-    user.executescript(fatal[True].mend)
-    user.executescript(fatal[False].mend)
+    user.executescript(fatal[True].fix)
+    user.executescript(fatal[False].fix)
     assert source.doctor() == []
     user.execute("INSERT INTO t VALUES (1, 'a')")
     with Recorded(source) as recorded:

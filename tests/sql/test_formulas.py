@@ -28,7 +28,7 @@ def value(sql: str, **row: Any) -> Any:
 @pytest.mark.parametrize(
     ("sql", "row", "expected"),
     [
-        # AVG of a DECIMAL(10, 2): a quotient of 20 digits behind the point, then 6.
+        # AVG of a DECIMAL(10, 2): a quotient of 20 digits after the point, then 6.
         ("CAST(`d` / CAST(NULLIF(`n`, 0) AS DECIMAL(20, 0)) AS DECIMAL(14, 6))", (1, 3), "0.333333"),
         ("CAST(`d` / CAST(NULLIF(`n`, 0) AS DECIMAL(20, 0)) AS DECIMAL(14, 6))", (2, 3), "0.666667"),
         ("CAST(`d` / CAST(NULLIF(`n`, 0) AS DECIMAL(20, 0)) AS DECIMAL(14, 6))", (-2, 3), "-0.666667"),

@@ -60,7 +60,7 @@ def texts(draw: st.DrawFn) -> str:
 
 @st.composite
 def texts_with_using(draw: st.DrawFn) -> str:
-    """Joins by USING, of which only the last may be full: behind it the column is no longer that of one operand."""
+    """Joins by USING, of which only the last may be full: after it the column is no longer that of one operand."""
     count = draw(st.integers(2, 4))
     kinds = draw(st.lists(st.sampled_from(KINDS[:3]), min_size=count - 2, max_size=count - 2))
     kinds.append(draw(st.sampled_from(OUTER)))

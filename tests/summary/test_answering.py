@@ -232,7 +232,7 @@ REFUSED = {
     "SELECT COUNT(*) FROM retail.pos ORDER BY 2": (DefinitionError, "ORDER BY 2: the columns are numbered from 1 to 1"),
     "SELECT storeID, COUNT(*) FROM retail.pos GROUP BY GROUPING SETS ((storeID), (storeID))": (
         UnsupportedClause,
-        "a grouping set is asked for twice",
+        "a grouping set is requested twice",
     ),
     "SELECT COUNT(*) FROM retail.stores a JOIN retail.stores b ON a.city = b.city": (
         UnsupportedClause,

@@ -121,7 +121,7 @@ def test_every_group_that_is_touched_is_replaced(spark):
     shop.change((one, 1), (two, 1), (ten, 1))
     answer = shop.change((one, -1), (two, 1), (two, -1), (none, 1), (nine, 1), (nine, -1))["groups"]
     assert bag(answer.before) == Counter([row_of(1, 1), row_of(2, 1)])
-    assert bag(answer.after) == Counter([row_of(2, 1), row_of(None, 1)]), "two is computed anew, and is what it was"
+    assert bag(answer.after) == Counter([row_of(2, 1), row_of(None, 1)]), "two is recomputed, and is what it was"
     assert answer.figures == Figures(inserted=1, updated=1, deleted=1, unchanged=1, recomputed=2)
     assert answer.optimizations == ()
 

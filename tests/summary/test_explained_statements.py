@@ -1,6 +1,6 @@
 """The statements that `explain` shows, run in DuckDB as they are: a lattice is prepared, propagated and refreshed.
 
-What comes of it is what the same tables are when they are computed anew.
+What comes of it is what the same tables are when they are recomputed.
 """
 
 from collections import Counter
@@ -57,7 +57,7 @@ def lattice(recompute):
 
 
 class Shown:
-    """The tables of a lattice in DuckDB, before some changes and behind them; only statements that are shown run."""
+    """The tables of a lattice in DuckDB, before some changes and after them; only statements that are shown run."""
 
     def __init__(self, seed, *, recompute=False, dimensions=False):
         self.rng = seeded(seed)

@@ -75,7 +75,7 @@ GIVEN: dict[str, tuple[str, Situation, str]] = {
     "questions that storing saves": (
         "without-questions",
         asking(automatic=Decision("matview", ("source lake is a folder of files",)), sizes_known=True, room=2_500_000),
-        "no source would be asked; it takes about 2.5 MB. As it is, source lake is a folder of files",
+        "no source would be queried; it takes about 2.5 MB. As it is, source lake is a folder of files",
     ),
     "questions of an algorithm": (
         "without-questions",
@@ -142,7 +142,7 @@ GIVEN: dict[str, tuple[str, Situation, str]] = {
     "extremes from the facts": (
         "extremes-at-hand",
         summary(extremes=(replace(MAX, recomputed=True),)),
-        "a hidden table behind MAX(amount)",
+        "a hidden table for MAX(amount)",
     ),
     "nearly a copy of the facts": (
         "extremes-from-facts",
@@ -181,7 +181,7 @@ NOT_GIVEN: dict[str, tuple[str, Situation]] = {
     "busy, and no quiet needed": ("without-quiet", asking(BUSY_ORDERS, PEOPLE)),
     "asking is what auto does": ("without-questions", asking(automatic=WEAK)),
     "complete is wanted": ("deletions-for-nothing", asking(asked_level="complete")),
-    "no level was asked for": ("deletions-for-nothing", ASKING),
+    "no level was requested": ("deletions-for-nothing", ASKING),
     "strong, and a key is missing": ("deletions-for-nothing", asking(ORDERS, WITHOUT_KEY, asked_level="strong")),
     "strong, and keyed already": (
         "deletions-for-nothing",
@@ -216,7 +216,7 @@ NOT_GIVEN: dict[str, tuple[str, Situation]] = {
     "storage is called for": ("ask-instead", storing(automatic=STRONGER)),
     "an outer join cannot ask": ("ask-instead", storing(automatic=WEAK, outer=True)),
     "a calm source": ("one-state-for-many", storing(CALM_ORDERS, PEOPLE)),
-    "complete was asked for": ("one-state-for-many", storing(BUSY_ORDERS, PEOPLE, asked_level="complete")),
+    "complete was requested": ("one-state-for-many", storing(BUSY_ORDERS, PEOPLE, asked_level="complete")),
     "complete, stored": ("every-state", STORING),
     "no key, and created": ("declare-key", storing(ORDERS, WITHOUT_KEY)),
     "nothing waits": ("refresh-now", summary(manual=True)),

@@ -1,5 +1,5 @@
-"""A table is altered while nobody looks, and captured anew before anybody has followed: by adding its source again, or
-by the reload of one view. Whoever has rows of what it was is halted; who was made anew is not.
+"""A table is altered while nobody looks, and captured again before anybody has followed: by adding its source again, or
+by the reload of one view. Whoever has rows of what it was is halted; who was recreated is not.
 """
 
 import sqlite3
@@ -43,7 +43,7 @@ def a_mariadb(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[st
     server: MariaDb = request.getfixturevalue("mariadb")
     with server.root() as root:
         root.execute("CREATE DATABASE anew")
-        root.execute(f"GRANT ALL ON anew.* TO {USER}@'%'")
+        root.execute(f"GRANT ALL ON again.* TO {USER}@'%'")
     try:
         with server.session("anew") as session:
             yield server.url("anew"), session.execute
@@ -117,7 +117,7 @@ def test_summaries_of_a_table_with_other_columns_are_made_anew(
             warehouse.add_source("s", url, install=True)
         warehouse.catch_up()
         warehouse.reload("up")
-        assert warehouse.status().halted == {}, "a lattice is mended as a whole"
+        assert warehouse.status().halted == {}, "a lattice is fixed as a whole"
         run("INSERT INTO t (id, a) VALUES (3, 20)")
         warehouse.catch_up()
         assert warehouse.status().halted == {}

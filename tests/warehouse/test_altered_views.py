@@ -340,7 +340,7 @@ def test_a_source_that_fails_leaves_the_old_view_maintained(world: World, monkey
         (statement("named", LARGE), "nobody answers"),
     ):
         if told == "nobody answers":
-            # Only the last of those that are made anew: everything before it is written.
+            # Only the last of those that are recreated: everything before it is written.
             real = type(world.warehouse._keeper.summaries).create
             monkeypatch.setattr(type(world.warehouse._keeper.summaries), "create", out_of_reach)
         with pytest.raises(Exception, match=told):
@@ -463,7 +463,7 @@ def test_views_that_fit_each_other_only_when_all_have_changed(world: World) -> N
 def test_a_reader_that_has_no_new_definition_and_needs_one_is_named(world: World) -> None:
     world.create(named=NAMED, big=BIG, per_name=PER_NAME)
     before = world.warehouse.status().commit
-    with pytest.raises(DefinitionError, match="per_name, which reads named, cannot be made anew with it"):
+    with pytest.raises(DefinitionError, match="per_name, which reads named, cannot be recreated with it"):
         world.warehouse.alter_views([statement("named", f"SELECT o.id FROM {JOINED}"), statement("big", BIG)])
     assert world.warehouse.status().commit == before
     world.sell()

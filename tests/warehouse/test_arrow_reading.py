@@ -29,7 +29,7 @@ Row = tuple[Any, ...]
 
 
 def no_spark() -> Any:
-    raise AssertionError("Spark is asked for")
+    raise AssertionError("Spark is requested")
 
 
 def rows(table: pa.Table) -> list[Row]:
@@ -107,7 +107,7 @@ def test_what_spark_alone_evaluates_is_left_to_spark(place: Path) -> None:
         ) as error:
             parts_of(warehouse._latest(), "tenths")
         assert "publish" in error.value.hint
-        with pytest.raises(AssertionError, match="Spark is asked for"):
+        with pytest.raises(AssertionError, match="Spark is requested"):
             warehouse.arrow("tenths")
 
 

@@ -166,9 +166,9 @@ def created(properties: str, join: str = "JOIN") -> tuple[str, tuple[str, ...]]:
 
 
 def test_what_is_asked_for_is_what_is_got() -> None:
-    assert created("") == ("remote", ("nothing else was asked for",))
-    assert created("TBLPROPERTIES ('storage' = 'remote')") == ("remote", ("it was asked for",))
-    assert created("TBLPROPERTIES ('storage' = 'partial-join')") == ("partial-join", ("it was asked for",))
+    assert created("") == ("remote", ("nothing else was requested",))
+    assert created("TBLPROPERTIES ('storage' = 'remote')") == ("remote", ("it was requested",))
+    assert created("TBLPROPERTIES ('storage' = 'partial-join')") == ("partial-join", ("it was requested",))
     assert created("", "LEFT JOIN")[0] == "outerjoin"
     assert created("TBLPROPERTIES ('storage' = 'auto')", "FULL JOIN")[0] == "outerjoin"
     assert created("TBLPROPERTIES ('storage' = 'auto', 'algorithm' = 'sweep')")[0] == "remote"

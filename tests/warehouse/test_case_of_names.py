@@ -1,4 +1,4 @@
-"""Names are not told apart by case, as in Spark, and are shown as they were written when the view was created."""
+"""Names are not distinguished by case, as in Spark, and are shown as they were written when the view was created."""
 
 import sqlite3
 from contextlib import closing

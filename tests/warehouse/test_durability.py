@@ -35,7 +35,7 @@ class Syncs:
     def link(self, source: Path, target: Path) -> None:
         if target.parent.name == "commits":
             new = {path for path in self.root.rglob("*") if ".vk-tmp-" not in path.name} - self.old
-            # The lock is made anew by every writer.
+            # The lock is recreated by every writer.
             new = {path for path in new if path.name != "writer.lock"}
             assert new
             assert new - self.names == set()

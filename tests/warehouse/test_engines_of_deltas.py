@@ -17,7 +17,7 @@ NAMES = tuple(COLUMNS)
 
 
 def no_spark():
-    raise AssertionError("Spark was asked for")
+    raise AssertionError("Spark was requested")
 
 
 def jobs(spark):

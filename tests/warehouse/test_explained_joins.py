@@ -139,7 +139,7 @@ def test_relations_of_one_source_are_joined_there(wh: Warehouse, tmp_path: Path)
     assert asked(wh, tmp_path, "crm", "DELETE FROM people WHERE id = 7").queries == 1
     assert "shop.orders and shop.items are at one source and are joined there first" in found.why[-1]
     # The user's own columns, and not those of local views.
-    assert "crm is asked for the rows of crm.people with o.person = p.id" in found.how[1]
+    assert "crm is queried for the rows of crm.people with o.person = p.id" in found.how[1]
     assert {one.statement for one in found.advice if one.rule == "index"} == {
         "CREATE INDEX orders_by_item ON orders (item)",
         "CREATE INDEX orders_by_person ON orders (person)",
@@ -167,7 +167,7 @@ def test_one_table(wh: Warehouse, tmp_path: Path) -> None:
     create(wh, "v", "SELECT id FROM shop.orders WHERE person = 7")
     found = words(wh, "v")
     assert [(cost.questions, cost.rows_told) for cost in found.costs] == [(0, "none")]
-    assert "Nobody is asked." in found.how[1]
+    assert "No source is queried." in found.how[1]
     assert found.advice == ()
     assert asked(wh, tmp_path, "shop", "INSERT INTO orders VALUES (9, 7, 1)").queries == 0
 
@@ -178,15 +178,15 @@ def test_one_table(wh: Warehouse, tmp_path: Path) -> None:
 def test_why_it_is_as_it_is(wh: Warehouse) -> None:
     statement = f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ({{}}) AS {TWO}"
     by_default = words(wh, f"CREATE MATERIALIZED VIEW v AS {TWO}").why
-    assert by_default[0].startswith("complete, because no 'consistency' was asked for")
-    assert by_default[1].startswith("batched-sweep, because no 'algorithm' was asked for")
+    assert by_default[0].startswith("complete, because no 'consistency' was requested")
+    assert by_default[1].startswith("batched-sweep, because no 'algorithm' was requested")
     asked_level = words(wh, statement.format("'consistency' = 'strong'"))
-    assert "'consistency' = 'strong' was asked for, and batched-sweep reaches complete" in asked_level.why[0]
+    assert "'consistency' = 'strong' was requested, and batched-sweep reaches complete" in asked_level.why[0]
     assert "deletions-for-nothing" in {one.rule for one in asked_level.advice}
     asked_both = words(wh, statement.format("'algorithm' = 't-strobe'")).why
     assert asked_both[:2] == (
         f"strong, because that is what t-strobe reaches for local transactions: {MEANS[Level.STRONG]}",
-        "t-strobe, because it was asked for",
+        "t-strobe, because it was requested",
     )
 
 
@@ -252,7 +252,7 @@ def test_views_over_views(wh: Warehouse) -> None:
         ("v a", 0, 1, "about 3 for each"),
         ("v b", 0, 1, "about 3 for each"),
     ]
-    assert "No source is asked." in found.how[-1]
+    assert "No source is queried." in found.how[-1]
 
 
 def test_hidden_tables_say_whom_they_serve(wh: Warehouse) -> None:
@@ -263,11 +263,11 @@ def test_hidden_tables_say_whom_they_serve(wh: Warehouse) -> None:
     for name, found in hidden.items():
         assert isinstance(found, Explanation)
         assert (found.kind, found.storage) == ("hidden", None), name
-        assert "kept for the sake of " in found.in_words.how[0] or found.tables, name
+        assert "stored for " in found.in_words.how[0] or found.tables, name
     copy = hidden["_vk_kept_copy_0"]
     assert isinstance(copy, Explanation)
     assert copy.in_words.how[0] == (
-        "It is kept for the sake of kept: it stores a copy of the columns of shop.orders that the view needs."
+        "It is stored for kept: it stores a copy of the columns of shop.orders that the view needs."
     )
 
 

@@ -96,7 +96,7 @@ def test_what_is_stored(warehouse: Warehouse, storage: str) -> None:
     warehouse.create_view(statement(name, storage))
     after, found = explained(warehouse, name)
     assert (after.created, after.storage, after.level, after.group, after.state) == (True, storage, "complete", name, 0)
-    assert after.storage_reasons == ("it was asked for",)
+    assert after.storage_reasons == ("it was requested",)
     assert {one.table: (one.holds, one.rows) for one in found.structures} == {
         f"_vk_{name}_{table}": told for table, told in HOLDS[storage].items()
     }
@@ -133,7 +133,7 @@ def test_only_spark_evaluates_some_expressions(warehouse: Warehouse) -> None:
 
 
 def test_asking_the_sources_is_said_too(warehouse: Warehouse) -> None:
-    for storage, why in ((None, "nothing else was asked for"), ("remote", "it was asked for")):
+    for storage, why in ((None, "nothing else was requested"), ("remote", "it was requested")):
         found = warehouse.explain(statement("v", storage))
         assert isinstance(found, Explanation)
         assert (found.kind, found.storage, found.storage_reasons) == ("join", "remote", (why,))

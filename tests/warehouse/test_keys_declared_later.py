@@ -42,7 +42,7 @@ class Shop:
         return Counter(tuple(row.values()) for row in self.warehouse.arrow(view).to_pylist())
 
     def check(self) -> None:
-        """Everything is as if it were computed anew."""
+        """Everything is as if it were recomputed."""
         joined = JOIN.replace("shop.", "")
         found = self.connection.execute(joined).fetchall()
         assert not any(view.halted for view in self.warehouse.status().views)
@@ -73,7 +73,7 @@ def test_views_keep_their_numbers_until_they_are_reloaded(shop: Shop) -> None:
     shop.write(1)
     shop.warehouse.catch_up()
     shop.check()
-    # Altered where it is, one view still finds its rows; made anew, another has the key.
+    # Altered where it is, one view still finds its rows; recreated, another has the key.
     shop.warehouse.create_view(
         "CREATE OR REPLACE MATERIALIZED VIEW matview_v TBLPROPERTIES('storage' = 'matview', 'retention' = '1 day') AS "
         + JOIN

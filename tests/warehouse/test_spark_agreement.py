@@ -76,7 +76,7 @@ def test_what_is_read_alike_is_accepted(sql, spark):
 
 def test_plain_views_need_no_spark():
     def no_spark():
-        raise AssertionError("Spark was asked for")
+        raise AssertionError("Spark was requested")
 
     for sql in (
         "SELECT amount, q.* FROM s.r JOIN s.q ON r.id = q.id WHERE name = 'a' AND a > 5 AND day IS NOT NULL",

@@ -244,7 +244,7 @@ SIGNED = StructType([*SCHEMA.fields, StructField("_vk_weight", LongType()), Stru
 
 
 def no_spark() -> Any:
-    raise AssertionError("Spark is asked for")
+    raise AssertionError("Spark is requested")
 
 
 @pytest.fixture

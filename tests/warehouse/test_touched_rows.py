@@ -1,4 +1,4 @@
-"""A lookup reads the parts of a table that may have what is asked for, and finds what is there."""
+"""A lookup reads the parts of a table that may have what is requested, and finds what is there."""
 
 from math import inf
 from pathlib import Path

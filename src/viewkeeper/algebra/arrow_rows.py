@@ -27,7 +27,7 @@ from viewkeeper.sql.type_families import BIGINT, MAX_PRECISION
 
 ONE_TYPE = "give the column one type at its source"
 MOST_SCALE = 10
-"""Digits behind the point that are tried; with more, each value is looked at."""
+"""Digits after the point that are tried; with more, each value is looked at."""
 _MOMENT = pa.timestamp("us", tz="UTC")
 _LOCAL_TIME = pa.timestamp("us")
 
@@ -56,7 +56,7 @@ def arrow_array(name: str, values: list[Any]) -> pa.Array:
         return decimals
     type_ = _arrow_type(name, values)
     if pa.types.is_decimal(type_):
-        # Arrow counts the zeros that are written behind the point as digits.
+        # Arrow counts the zeros that are written after the point as digits.
         unit = Decimal(1).scaleb(-type_.scale)
         values = [value if value is None else EXACT.quantize(Decimal(value), unit) for value in values]
     return pa.array(values, type_)
@@ -82,7 +82,7 @@ def _decimals(values: list[Any]) -> pa.Array | None:
 
 
 def _exactly(convert: Callable[[pa.DataType], pa.Array], scale: int) -> pa.Array | None:
-    """Decimals with so many digits behind the point; None if that is not exact."""
+    """Decimals with so many digits after the point; None if that is not exact."""
     try:
         return convert(pa.decimal128(MAX_PRECISION, scale))
     except pa.ArrowInvalid:
@@ -127,7 +127,7 @@ def _digits(name: str, values: Iterable[int | Decimal]) -> pa.DataType:
             scale = max(scale, len(significant) - len(written) - exponent)
     if whole + scale > MAX_PRECISION:
         raise ExpressionError(
-            f"{name} needs {whole} digits before the point and {scale} behind it, and Spark keeps {MAX_PRECISION}",
+            f"{name} needs {whole} digits before the point and {scale} after it, and Spark keeps {MAX_PRECISION}",
             "round the column at its source",
         )
     return pa.decimal128(max(whole + scale, 1), scale)

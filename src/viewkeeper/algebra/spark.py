@@ -271,7 +271,7 @@ class SparkZSet:
     # --- looking inside ---
 
     def is_empty(self) -> bool:
-        """Stops at the first row that is there: one behind it on which an expression fails is not noticed."""
+        """Stops at the first row that is there: one after it on which an expression fails is not noticed."""
         with _evaluating():
             return self._without_cancelled().frame.isEmpty()
 
@@ -321,7 +321,7 @@ def _refuse_lookalikes(columns: tuple[str, ...]) -> None:
     for column in columns:
         if (other := spellings.get(column.lower())) is not None:
             raise DefinitionError(
-                f"two columns are called {other} and {column}, and Spark does not tell upper from lower case",
+                f"two columns are called {other} and {column}, and Spark does not distinguish upper and lower case",
                 "rename one of them",
             )
         spellings[column.lower()] = column

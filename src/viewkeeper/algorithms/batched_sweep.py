@@ -10,7 +10,7 @@ Costs      at most n(n - 1) queries per batch of any size: per update they fall 
 
 With one update in the batch this is sweep: there u is fixed and the sum over w is taken first. Here the condition is
 part of one join, so that a single query and a single compensation serve every update of the batch. What the updates of
-the batch do to each other is settled by the same condition as what comes behind it: w may lie in the batch or after it.
+the batch do to each other is settled by the same condition as what comes after it: w may lie in the batch or after it.
 
 u, w       ranks in the serial schedule           o, j     operands: the one swept from, the one joined
 TAG_U      the rank of the row's own update       TAG_W    the rank of the update that may interfere

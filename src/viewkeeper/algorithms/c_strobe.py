@@ -9,7 +9,7 @@ Costs      n - 1 queries per insertion, none per deletion; and per insertion com
     Q_{i,i,0} = V⟨U_i⟩          for a deletion U_p seen by the answer to Q:   Q⟨U_p⟩ asks for what it took away
     Δ = all answers, less what later insertions brought
 
-Which version of a tuple belongs into Δ when its key is used again: the state behind U_i holds, for a key touched later,
+Which version of a tuple belongs into Δ when its key is used again: the state after U_i holds, for a key touched later,
 the version that the first later event on that key deletes, and none if that event is an insertion. This one rule
 (`versions_at`) says which deletions to compensate and what to keep in Δ. It needs every column of the answers, so Δ is
 gathered over `View.with_all_columns`.

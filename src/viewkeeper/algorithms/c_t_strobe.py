@@ -5,7 +5,7 @@ Assumes    keys; a FIFO channel per source
 Reaches    complete, for single updates and source-local transactions
 Costs      as c-strobe, per relation that the transaction inserts into
 
-    Δ = ∪ V⟨insertions of T into r⟩ over the relations r, as of just behind T
+    Δ = ∪ V⟨insertions of T into r⟩ over the relations r, as of just after T
     MV = key_delete(MV, deletions of T) + Δ
 
 The window in which events are taken back starts behind the whole transaction: what T itself deleted stays deleted,

@@ -43,7 +43,7 @@ class Driver:
         self._handles: dict[Process, Handle] = {}
         self._failure: Exception | None = None
         self._known: deque[tuple[Process, Answer]] = deque()
-        """answers that no source is asked for"""
+        """answers that no source is queried for"""
         self._ready: deque[tuple[Process, Any]] = deque([(algorithm, None)])
         self._run()
 
@@ -76,7 +76,7 @@ class Driver:
         if self._failure is not None:
             raise ProtocolError(
                 f"{self.queue.view.name} is no longer maintained, since: {self._failure}",
-                "mend the cause and start again",
+                "fix the cause and start again",
             ) from self._failure
 
     def _run(self) -> None:

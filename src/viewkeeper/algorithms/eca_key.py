@@ -10,7 +10,7 @@ Costs      1 query per insertion, none per deletion
 
 The flaw is in the paper's algorithm and is kept: the answer to V⟨U⟩ carries U itself, not what the source holds, so
 that a deletion of U which came before the answer has nothing to remove and its rows come back. Strobe's pending(Q)
-mends it.
+fixes it.
 """
 
 from typing import Any

@@ -157,7 +157,7 @@ class _KeyChange:
 
 
 class _RowsInView:
-    """π_j of the rows of MV, by key. None of what is too large for this process: then sources are asked."""
+    """π_j of the rows of MV, by key. None of what is too large for this process: then sources are queried."""
 
     def __init__(self, key: list[int], columns: list[int | None]) -> None:
         """`columns` are the places of the operand's columns in MV; None if it does not have one."""

@@ -48,7 +48,7 @@ def periodic_c_strobe(
 
 @dataclass(eq=False)
 class _Query:
-    """An insertion's query: its answer once it came, and the deletions of the period that were delivered behind it."""
+    """An insertion's query: its answer once it came, and the deletions of the period that were delivered after it."""
 
     bound: Bound
     pending: list[KeyDelete] = field(default_factory=list)
@@ -95,7 +95,7 @@ class _PeriodicStrobe:
             yield from self._install([query.answer[0] for query in self._queries if query.answer])
 
     def force(self) -> Process:
-        """C-Strobe's way: wait for what is out, and take out of each answer what came behind the last update."""
+        """C-Strobe's way: wait for what is out, and take out of each answer what came after the last update."""
         self._forced = True
         yield Join(*self._running)
         compensations = []

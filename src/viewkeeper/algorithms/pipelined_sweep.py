@@ -5,7 +5,7 @@ Assumes    as sweep
 Reaches    complete, for single updates and source-local transactions
 Costs      n - 1 queries per update; the view lags by one sweep, not by the sum of all that wait
 
-An answer for u shows every update of its source that was delivered before it. Those behind u must go, whether they
+An answer for u shows every update of its source that was delivered before it. Those after u must go, whether they
 still wait, are in flight or are already computed: "not yet installed" or "still queued" would miss some. So the queue
 keeps an update until all older ones are installed.
 

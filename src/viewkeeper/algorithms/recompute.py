@@ -19,7 +19,7 @@ AS_MANY_AS_THERE_ARE = 1_000_000
 
 
 def recompute(plan: JoinPlan, queue: UpdateQueue) -> Process:
-    """One recomputation per round; its last one starts behind the last update, so the view converges."""
+    """One recomputation per round; its last one starts after the last update, so the view converges."""
     while True:
         updates = yield NextBatch(AS_MANY_AS_THERE_ARE)
         rows = queue.make_zset((), [((), 1)])
@@ -29,7 +29,7 @@ def recompute(plan: JoinPlan, queue: UpdateQueue) -> Process:
             rows = answer.rows
             answered[hop.operand.source] = min(answered.get(hop.operand.source, answer.seq), answer.seq)
         # The answers show what was delivered before them, also what the round did not start with. That stays in the
-        # queue all the same: the last round then starts behind the last update, whatever the order of messages was.
+        # queue all the same: the last round then starts after the last update, whatever the order of messages was.
         updates += queue.shown(answered)
         mv = yield ReadView()
         yield Install(ViewDelta(plan.finish(rows) - mv, tuple(t for u in updates for t in u.transactions)))

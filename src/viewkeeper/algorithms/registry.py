@@ -322,7 +322,7 @@ def _refuse_unfit(
         raise refuse(f"it does not serve {transactions} transactions: they span sources")
     reached, needed = chosen.levels[transactions], least if level is None else level
     if reached < needed:
-        missing = f", and less than {least} must be asked for" if level is None else f", not {level}"
+        missing = f", and less than {least} must be requested" if level is None else f", not {level}"
         raise refuse(
             f"it reaches {_in_words(reached)} for {transactions} transactions{missing}",
             (f", or accept it: 'consistency' = '{reached}'" if level is None else "")

@@ -8,7 +8,7 @@ Costs      n - 1 queries per update (per operand that the update touches)
     ΔV = R_1 ⋈ ... ⋈ ΔR_i ⋈ ... ⋈ R_n          every R_j as it was just before the update
 
 u          the update being worked on             ΔV, temp   the partial view change, after and before a hop
-i          the operand that it changes            error      what the answer shows of updates behind u
+i          the operand that it changes            error      what the answer shows of updates after u
 hop        the join with the next operand j       answer     R_j ⋈ temp as source j sees it
 """
 

@@ -8,7 +8,7 @@ that the view follows.
 
 whether w still waits, is being computed or is done: an update is kept until no older one is in progress. The occurrence
 in the pair is for self-joins and for transactions over several relations: such an update is swept once per operand it
-touches, the operands before that one new, those behind it old.
+touches, the operands before that one new, those after it old.
 
 A transaction is a Z-set per relation: what it did to a row and undid again is no change, and the order within it means
 nothing. `net` puts it so, deletions first.
@@ -60,7 +60,7 @@ class Update:
 
     @property
     def end(self) -> Point:
-        """The point behind the last of its actions."""
+        """The point after the last of its actions."""
         return (self.seq, len(self.changes))
 
 

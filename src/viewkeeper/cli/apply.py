@@ -12,7 +12,7 @@ from viewkeeper.cli.progress import passing
 
 @click.command(short_help="Make the warehouse what the project says.")
 @project_option
-@click.option("--prune", is_flag=True, help="Drop what a project made before and this one has no more.")
+@click.option("--prune", is_flag=True, help="Drop what a project made before and this one no longer has.")
 @json_option
 def apply(path: str, prune: bool, as_json: bool) -> None:
     """Make the warehouse what viewkeeper.yml and the files that it names say; 'viewkeeper plan' shows what that is.
@@ -64,4 +64,4 @@ def apply(path: str, prune: bool, as_json: bool) -> None:
     if not done:
         click.echo("nothing to do: the warehouse is what the project says")
     elif project.views:
-        click.echo("'viewkeeper run' keeps the views fresh; 'viewkeeper catch-up' does it once")
+        click.echo("'viewkeeper run' maintains the views; 'viewkeeper catch-up' does it once")

@@ -51,10 +51,10 @@ def audit(
     """Compute each VIEW from its sources at the positions that it claims to reflect, and compare the two as bags.
 
     A summary of a view is compared with what that holds, which is audited with it. The sources may be written to
-    meanwhile. Exit code 1 means that a view differs, or is halted; reload makes it anew. Summaries for whose refresh
+    meanwhile. Exit code 1 means that a view differs, or is halted; reload recreates it. Summaries for whose refresh
     changes wait are left out of --all. It needs the place of the writer: stop 'viewkeeper run' first.
 
-    With --files no source is asked: every file that a committed state needs is read and compared with its checksum.
+    With --files no source is queried: every file that a committed state needs is read and compared with its checksum.
     Exit code 1 means that one is missing, cut short or changed. That works beside 'viewkeeper run'.
 
     \b

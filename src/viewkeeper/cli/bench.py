@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command(short_help="What refreshes took, beside recomputing the views now.")
 @click.argument("views", metavar="[VIEW]...", nargs=-1, shell_complete=complete_views)
 @warehouse_option
-@click.option("--no-recompute", is_flag=True, help="Only what the commits tell: no source is read, no Spark started.")
+@click.option("--no-recompute", is_flag=True, help="Only what the commits say: no source is read, no Spark started.")
 @json_option
 def bench(views: tuple[str, ...], path: str, no_recompute: bool, as_json: bool) -> None:
     """Is keeping each VIEW fresh by its changes worth it? What refreshes took, and what recomputing it takes.

@@ -29,7 +29,7 @@ def create_view(sql: str | None, path: str, file: str | None, replace: bool, as_
     Give it as one argument, as - for standard input, or with --file. Tables are named source.table; a bare name is
     another view. The view is loaded while its sources are written to, and reflects them exactly at one position each.
     Properties are 'consistency', 'algorithm' and its options, 'group', 'retention' and 'global_timeout':
-    docs/reference/properties.md. With 'storage' a join is refreshed by what is stored for it, and no source is asked:
+    docs/reference/properties.md. With 'storage' a join is refreshed by what is stored for it, and no source is queried:
     docs/self-maintained-views.md.
 
     With GROUP BY, DISTINCT or an aggregate it is a summary table, over one fact and dimensions along their keys. Its
@@ -38,7 +38,7 @@ def create_view(sql: str | None, path: str, file: str | None, replace: bool, as_
     the name of the view.
 
     With --replace, or CREATE OR REPLACE, a view that is there is changed: in place where its rows stay the same, else
-    made anew beside the old one, with the views that read it, and put in its place by one commit: docs/live-views.md.
+    recreated beside the old one, with the views that read it, and put in its place by one commit: docs/live-views.md.
     CREATE MATERIALIZED VIEW IF NOT EXISTS leaves a view of that name as it is.
 
     \b
@@ -74,9 +74,9 @@ def create_view(sql: str | None, path: str, file: str | None, replace: bool, as_
         click.echo(f"kept {name}: {'; '.join(done.reasons) or 'the definition means what it meant'}")
         return
     if done.kind != "create":
-        click.echo(f"{'altered in place' if done.kind == 'alter' else 'made anew'}: {'; '.join(done.reasons)}")
+        click.echo(f"{'altered in place' if done.kind == 'alter' else 'recreated'}: {'; '.join(done.reasons)}")
     if done.dependants:
-        click.echo(f"made anew with it: {', '.join(done.dependants)}")
+        click.echo(f"recreated with it: {', '.join(done.dependants)}")
     for one, count in lost.items():
         click.echo(f"{counted(count, 'earlier state')} of {one} can no longer be read")
     tables = f", {counted(len(made), 'table')} ({', '.join(view.view for view in made)})" if first.family else ""

@@ -1,4 +1,4 @@
-"""`viewkeeper demo`: a retail chain in three databases, written to while views over them are kept fresh.
+"""`viewkeeper demo`: a retail chain in three databases, written to while views over them are maintained.
 
 Exit code 0: every view is what its databases say; 1: one is not.
 """
@@ -26,7 +26,7 @@ DATABASES = "databases"
 """the folder of the databases, in that of the warehouse: one folder holds the whole demo"""
 
 
-@click.command(short_help="Three databases, live writers, views kept fresh: all on this machine.")
+@click.command(short_help="Three databases, live writers, views maintained: all on this machine.")
 @click.option(
     "--warehouse",
     "folder",
@@ -161,7 +161,7 @@ def _compared(demonstration: "Demonstration", words: "Words", kept: "KeptFresh")
 
     warehouse = demonstration.warehouse
     halted = {name for one in warehouse.status().views if one.halted for name in (one.view, one.family)}
-    # First, for Spark has warmed up behind it.
+    # First, for Spark has warmed up after it.
     with words.meanwhile("comparing all views with their databases ..."):
         audits = warehouse.audits(*(name for name in VIEWS if name not in halted))
     with words.meanwhile("computing all views from nothing with Spark ..."):

@@ -193,7 +193,7 @@ _READING = (
     "explain scd_sales -w {place}",
     "lattice -w {place}",
 )
-"""No source is asked: the second query is answered from a summary."""
+"""No source is queried: the second query is answered from a summary."""
 _WITH_SOURCES = ("audit --all -w {place}",)
 
 

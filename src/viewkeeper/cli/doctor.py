@@ -1,4 +1,4 @@
-"""`viewkeeper doctor`: what is missing or risky at a source, and what mends it.
+"""`viewkeeper doctor`: what is missing or risky at a source, and what fixes it.
 
 Exit code 0: all is well; 1: something is missing or risky.
 """
@@ -34,7 +34,7 @@ def doctor(
 ) -> None:
     """Look at a source that was added, or at one that might be, and say what is missing or risky.
 
-    Each finding comes with the statement that mends it. Nothing is changed at the source. In the folder of a project
+    Each finding comes with the statement that fixes it. Nothing is changed at the source. In the folder of a project
     the name may be that of a source that was not applied yet. For a URL give the name too that the source is to have,
     and its tables: what is installed carries the name, and that of the warehouse, whose folder is made if it is not
     there yet. The password is found as by add-source. A table that cannot be captured is named and left out.
@@ -65,7 +65,7 @@ def doctor(
     else:
         for finding in findings:
             click.echo(f"{'missing' if finding.fatal else 'warning'}: {finding.what}")
-            click.echo("\n".join(f"    {line}" for line in finding.mend.splitlines()))
+            click.echo("\n".join(f"    {line}" for line in finding.fix.splitlines()))
         if not findings:
             click.echo("all is well")
     context.exit(EXIT_FINDINGS if findings else 0)

@@ -1,4 +1,4 @@
-"""`viewkeeper explain`: how a view is kept fresh, and why so."""
+"""`viewkeeper explain`: how a view is maintained, and why so."""
 
 import json
 from dataclasses import asdict
@@ -9,7 +9,7 @@ from viewkeeper.cli.completing import complete_views
 from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
 
 
-@click.command(short_help="How a view is kept fresh, and why so.")
+@click.command(short_help="How a view is maintained, and why.")
 @click.argument("text", metavar="VIEW", shell_complete=complete_views)
 @click.option("--full", is_flag=True, help="Also what is stored, the order of the joins, the statements, the figures.")
 @warehouse_option

@@ -17,7 +17,7 @@ KINDS = {
     "self-maintained": "a self-maintained view",
     "summary": "a summary",
     "family": "a family of summaries",
-    "hidden": "a hidden table, kept for the sake of other views",
+    "hidden": "a hidden table, stored for other views",
     "loaded": "loaded by commits of its own, and maintained by nothing else",
 }
 _MORE = {
@@ -63,9 +63,9 @@ def _show_head(found: "Explanation") -> None:
     of = f" of {', '.join(found.relations)}" if found.relations else ""
     click.echo(f"{found.view}: {KINDS[found.kind]}{of}" + ("" if found.created else "; not created yet"))
     if found.level is not None:
-        click.echo(f"kept      by {found.algorithm}, {found.level} consistency; refresh: {found.refresh}")
+        click.echo(f"method    {found.algorithm}, {found.level} consistency; refresh: {found.refresh}")
     if found.storage is not None and (found.self_maintained or found.storage_asked or found.sources):
-        asked = "no source is asked" if found.self_maintained is not None else _asked(found)
+        asked = "no source is queried" if found.self_maintained is not None else _asked(found)
         click.echo(f"storage   {found.storage}, {asked}: {'; '.join(found.storage_reasons)}")
     if found.created:
         rows = counted(found.rows or 0, "row" if found.self_maintained is None else "stored row")
@@ -79,7 +79,7 @@ def _show_head(found: "Explanation") -> None:
 def _asked(found: "Explanation") -> str:
     """Of a join without a storage of its own: who is asked."""
     asks = any(step.source for sweep in found.sweeps for step in sweep.steps)
-    return "its sources are asked" if asks else "and there is nobody to ask"
+    return "its sources are queried" if asks else "and there is no source to query"
 
 
 def _heading(text: str) -> None:
@@ -146,7 +146,7 @@ def _show_stored(table: "Table") -> None:
         _heading("Computed when it is read")
         show_table(("column", "from what is stored"), computed)
     if table.served_by:
-        _heading("Kept for it")
+        _heading("Stored for it")
         serving = [
             (one.table, one.why, "not stored" if not one.stored else "-" if one.rows is None else str(one.rows))
             for one in table.served_by

@@ -24,7 +24,7 @@ def show_self_maintained(found: "SelfMaintained") -> None:
         for one in found.structures
     ]
     show_table(("table", "holds", "rows", "size", "looked up by"), rows, right=(2, 3))
-    click.echo("\nWhat a change looks up: no source is asked")
+    click.echo("\nWhat a change looks up: no source is queried")
     lookups = [
         (change.relation if number == 0 else "", lookup.finds, lookup.table, ", ".join(lookup.by))
         for change in found.changes

@@ -27,7 +27,7 @@ LOOKED_UP = {
 def show_words(found: "InWords", kind: str) -> None:
     """A screen of it."""
     if found.how:
-        click.echo("\nHow it is kept")
+        click.echo("\nHow it is maintained")
         for number, step in enumerate(found.how, 1):
             _wrapped(step, f"  {number}. ", "     ")
     if found.why:

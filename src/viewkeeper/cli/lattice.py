@@ -46,7 +46,7 @@ def lattice(path: str, view: str | None, file: str | None, as_json: bool) -> Non
         found = warehouse.lattice(view)
     if view is not None and not found:
         raise UsageError(
-            f"{view} is not a summary, and in no lattice", f"viewkeeper explain {view} says how it is kept"
+            f"{view} is not a summary, and in no lattice", f"viewkeeper explain {view} says how it is maintained"
         )
     if target is not None:
         write_text(_only(found).svg, target)

@@ -25,7 +25,7 @@ SECTIONS = {
     "Start": ("init", "plan", "apply", "demo"),
     "Sources": ("add-source", "sources", "doctor", "remove-source"),
     "Views": ("create-view", "cube", "drop-view", "reload", "explain", "lattice"),
-    "Keep fresh": ("run", "catch-up", "give-up", "propagate", "refresh", "status", "audit", "bench"),
+    "Maintain": ("run", "catch-up", "give-up", "propagate", "refresh", "status", "audit", "bench"),
     "Read": ("query", "states", "changes", "path", "publish"),
     "Storage": ("compact", "vacuum"),
     "Study": ("algorithms", "simulate", "check"),
@@ -116,7 +116,7 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 def viewkeeper() -> None:
-    """Materialized views over several databases, kept fresh incrementally at a consistency level that you choose."""
+    """Materialized views over several databases, maintained incrementally at a consistency level that you choose."""
 
 
 def main() -> None:

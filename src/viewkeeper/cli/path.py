@@ -15,7 +15,7 @@ from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
 def path(view: str, path: str, as_json: bool) -> None:
     """Print the folder of the Delta table of VIEW, for other Delta readers, as it is now.
 
-    A view that is made anew, by another definition or a reload of a changed table, gets another folder. The one that it
+    A view that is recreated, by another definition or a reload of a changed table, gets another folder. The one that it
     had is then no Delta table any more: a reader that goes on with it fails, and does not see old rows. For a path that
     stays use 'viewkeeper publish'.
 

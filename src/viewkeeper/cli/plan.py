@@ -14,7 +14,7 @@ EXIT_CHANGES = 1
 
 @click.command(short_help="What applying the project would change; nothing is done.")
 @project_option
-@click.option("--prune", is_flag=True, help="As if applied with --prune: what the project has no more is dropped.")
+@click.option("--prune", is_flag=True, help="As if applied with --prune: what the project no longer has is dropped.")
 @click.option("--check", is_flag=True, help="Exit with 1 if something would change.")
 @json_option
 @click.pass_context
@@ -25,7 +25,7 @@ def plan(context: click.Context, path: str, prune: bool, check: bool, as_json: b
     added yet is contacted for that, and nothing is changed there. A process that maintains the views is not disturbed.
 
     A view whose definition means the same is kept. It is altered if only how it is kept is different, and reloaded if
-    its rows or columns are: then it is made anew beside the old one, which readers have until the new one is complete.
+    its rows or columns are: then it is recreated beside the old one, which readers have until the new one is complete.
     The states that it had before can no longer be read then; the plan says how many these are.
 
     \b

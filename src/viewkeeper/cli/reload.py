@@ -1,4 +1,4 @@
-"""`viewkeeper reload`: a view is made anew from its sources."""
+"""`viewkeeper reload`: a view is recreated from its sources."""
 
 import json
 
@@ -9,7 +9,7 @@ from viewkeeper.cli.loading import load_shown
 from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
 
 
-@click.command(short_help="Make a view anew from its sources.")
+@click.command(short_help="Compute a view again from its sources.")
 @click.argument("views", metavar="VIEW...", nargs=-1, required=True, shell_complete=complete_views)
 @warehouse_option
 @json_option
@@ -18,7 +18,7 @@ def reload(views: tuple[str, ...], path: str, as_json: bool) -> None:
 
     This is the way out for a view that was halted: by a TRUNCATE, an altered table, a position that its source no
     longer has, or an expression that failed on a row. It is maintained again from there on. Other views of its group
-    keep their place, and it is computed at that: catch up first if the cause was mended only now.
+    keep their place, and it is computed at that: catch up first if the cause was fixed only now.
 
     \b
     Example:

@@ -33,7 +33,7 @@ def json_rows_option(verb: Verb) -> Verb:
 
 
 def form_of(form: str | None, as_json: bool, output: str | None = None) -> str:
-    """The format of the rows: what was asked for, else what the name of the file says; UsageError if two were."""
+    """The format of the rows: what was requested, else what the name of the file says; UsageError if two were."""
     if as_json and form not in (None, "json"):
         raise UsageError(f"there are two formats: --json and --format {form}", "leave one of them out")
     named = Path(output or "").suffix.lower().removeprefix(".")

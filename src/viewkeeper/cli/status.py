@@ -40,7 +40,7 @@ def status(context: click.Context, path: str, check: bool, patience: float, as_j
 
     "rows" and "size" are of what is stored: of a self-maintained view, in the hidden tables that it is computed from.
     "pending" counts the signed rows that were appended since the last compaction, and their files. A family is the
-    tables of a CUBE, ROLLUP or GROUPING SETS, which are read by one name. Hidden tables are kept for the sake of the
+    tables of a CUBE, ROLLUP or GROUPING SETS, which are read by one name. Hidden tables are stored for the
     views; --json has each of them, and everything as it is stored: here positions are shown without leading zeros. No
     source is contacted: while 'viewkeeper run' is at work, what it said last is shown, with its age. A missing part of
     a global transaction that views wait for is named, and so is one that was given up.

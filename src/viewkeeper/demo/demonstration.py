@@ -95,7 +95,7 @@ class ViewOutcome:
     level: str
     rows: int
     states: int
-    """that were added while it was kept fresh"""
+    """that were added while it was maintained"""
     fresh_after: float | None
     recompute_seconds: float
     audit: Audit | None
@@ -135,7 +135,7 @@ class Demonstration:
         self.warehouse.stop()
 
     def keep_fresh(self, watch: Watch) -> KeptFresh:
-        """Let the writers write, and keep the views fresh until everything that was written is in them."""
+        """Let the writers write, and maintain the views until everything that was written is in them."""
         begin, before = monotonic(), self._log().last().commit
         with Writers(self._order) as writers:
             writers.begin()

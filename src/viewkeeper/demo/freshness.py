@@ -19,7 +19,7 @@ def lags(
 
     `records` are the commits since the writers began, `committed` says when each transaction of a source was committed,
     and `complete` is a group with a state for each of them. Where a source has not as many positions there as it made
-    transactions, they cannot be told apart, and it is left out.
+    transactions, they cannot be distinguished, and it is left out.
     """
     positions: dict[str, list[str]] = {source: [] for source in committed}
     for record in records:

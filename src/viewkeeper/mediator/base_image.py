@@ -106,7 +106,7 @@ class _SourceImage:
         """how many parts with each id"""
         self._relations = relations
         self._ahead: list[Event] = []
-        # Everything behind the vector is needed, however much it is; without one, nothing is.
+        # Everything after the vector is needed, however much it is; without one, nothing is.
         self.feed = Feed(source, source.end() if at is None else at, most_waiting=sys.maxsize)
         self._stream = None if at is None and not watched else self.feed.subscribe(self.feed.upto, lambda: None)
 

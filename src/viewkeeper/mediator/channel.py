@@ -1,6 +1,6 @@
 """The FIFO between one source and one group: transactions, and answers in their place among them.
 
-    deliver every transaction up to the position of an answer, then the answer, then what comes behind
+    deliver every transaction up to the position of an answer, then the answer, then what comes after
 
 Between a question and its answer nothing is delivered, for the place of the answer is not known yet. What the group
 asks meanwhile waits, and goes as one message with the next reading (section 7 of the Strobe paper): all of its answers

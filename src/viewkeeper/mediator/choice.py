@@ -25,7 +25,7 @@ from viewkeeper.sql.view import View
 
 CHEAPEST = "batched-sweep"
 ENOUGH = Level.STRONG
-"""what an algorithm must reach unless a lower level is asked for"""
+"""what an algorithm must reach unless a lower level is requested"""
 _OF_SUMMARIES = ("refresh", "minmax", "core")
 _OPTIONS = {"nested_updates": "updates"}
 """options that have another name as a property"""

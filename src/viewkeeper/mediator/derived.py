@@ -110,7 +110,7 @@ class DerivedView:
         )
 
     def _answer(self, query: Query, changes: Sequence[GroupChange]) -> Any:
-        """Over the views behind all states that have been delivered: those of the last commit, and what is new."""
+        """Over the views after all states that have been delivered: those of the last commit, and what is new."""
         if query.size() == 0:
             return query.over([self._make_zset(fetch.columns, []) for fetch in query.fetches()])
         contents = {}

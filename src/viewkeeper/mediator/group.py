@@ -79,7 +79,7 @@ class Recorder(Protocol):
     def installed(self, group: str, changes: Sequence[GroupChange]) -> None: ...
 
     def began_again(self, group: str, vector: Vector) -> None:
-        """What was delivered behind this vector is delivered again."""
+        """What was delivered after this vector is delivered again."""
         ...
 
 
@@ -91,7 +91,7 @@ class GroupPlan:
     views: tuple[Maintenance, ...]
     vector: Vector
     derived: tuple[View, ...] = ()
-    """views over views of the group, each behind those that it reads"""
+    """views over views of the group, each after those that it reads"""
     states_per_commit: int | None = None
     """how many states a commit holds at most; None: as many as there are"""
     most_behind_answers: int = MOST_BEHIND_ANSWERS
@@ -286,7 +286,7 @@ class Group:
         )
 
     def needs_behind(self, source: str) -> Position | None:
-        """The group needs what comes behind this position of a source, and nothing before; None if it needs nothing.
+        """The group needs what comes after this position of a source, and nothing before; None if it needs nothing.
         From any thread."""
         return self.vector[source] if self.views and source in self.channels else None
 
@@ -406,7 +406,7 @@ class Group:
         for view in tuple(self.views.values()):
             self._begin_anew(view.how)
 
-    # --- beginning anew ---
+    # --- beginning again ---
 
     def _begin_anew(self, how: Maintenance) -> None:
         """The algorithm of a view starts at the last commit, with everything that was delivered since."""

@@ -142,7 +142,7 @@ class MaintainedView:
 
     @property
     def waited(self) -> int:
-        """How long there has been no state of the group, in transactions that came behind answers. Where the algorithm
+        """How long there has been no state of the group, in transactions that came after answers. Where the algorithm
         ends by itself it must have had as many answers too: many transactions may come between two of them."""
         return min(self._behind_answers, self._answers) if self._ends_by_itself else self._behind_answers
 

@@ -147,7 +147,7 @@ class Ends:
         self._answers: dict[str, Position | ViewkeeperError] = {}
 
     def passed(self, due: Collection[Wait]) -> list[Wait]:
-        """Those whose missing parts are certain not to be on their way. It does not wait: sources are asked now, each
+        """Those whose missing parts are certain not to be on their way. It does not wait: sources are queried now, each
         at most once in a while, and their answers count at a later call."""
         self._ends = {wait: self._ends.get(wait, {}) for wait in due}
         self._take_answers()

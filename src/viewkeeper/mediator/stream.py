@@ -56,7 +56,7 @@ class Stream(ABC):
         """Read everything that is asked for in one state of the source; the reply comes later."""
 
     def end(self) -> Position:
-        """The place behind everything that the source has committed by now."""
+        """The place after everything that the source has committed by now."""
         return self.upto
 
     def ask_end(self, reply: Callable[["Position | ViewkeeperError"], None]) -> None:
@@ -113,7 +113,7 @@ class Stream(ABC):
             self._dropped += taken
 
     def _begin_again(self, after: Position) -> None:
-        """The events behind a position, which is no later than any subscription's, are about to be appended again. A
+        """The events after a position, which is no later than any subscription's, are about to be appended again. A
         subscription passes over those that it has taken."""
         self._log.clear()
         self.upto = self._forgotten = after
@@ -142,7 +142,7 @@ class Subscription:
         self.position = after
         """everything up to here has been taken"""
         self.lost: PositionLost | None = None
-        """why there is nothing behind this position, if so"""
+        """why there is nothing after this position, if so"""
         self.place = place
         self.wake = wake
 

@@ -24,7 +24,7 @@ from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.sources.multi_relation import BATCH
 
 MOST_BEHIND_ANSWERS = 1_000
-"""Transactions that may come behind answers before a group has waited too long for a state. A backlog does not count:
+"""Transactions that may come after answers before a group has waited too long for a state. A backlog does not count:
 it comes before the first answer, and is installed when the last has come."""
 PERIOD = 256
 

@@ -54,7 +54,7 @@ class _Application:
             if step.action is not Action.REMOVE:
                 self._source(step, self._content.sources[step.name])
         self._drop(self._in_the_way(plan))
-        # Those of the project come first, in its order; behind them is what is dropped.
+        # Those of the project come first, in its order; after them is what is dropped.
         self._to_come = {step.name for step in plan.views if step.changes and step.action is not Action.DROP}
         for step, view in zip(plan.views, self._content.views, strict=False):
             self._view(step, view)

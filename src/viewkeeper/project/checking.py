@@ -129,7 +129,7 @@ def check_views(
 def _as_written(
     view: ProjectView, relations: Mapping[str, Relation], single: Collection[str]
 ) -> ViewkeeperError | None:
-    """The error of a view without the defaults of its project, which would move what stands behind them in its line;
+    """The error of a view without the defaults of its project, which would move what stands after them in its line;
     None if it has none."""
     try:
         refuse_in_itself(parse_definition(view.written, relations), single)

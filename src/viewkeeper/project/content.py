@@ -28,7 +28,7 @@ class Content:
     warehouse: Path
     sources: dict[str, ProjectSource]
     views: tuple[ProjectView, ...]
-    """each behind those that it reads"""
+    """each after those that it reads"""
     cubes: dict[str, ProjectCube]
 
 

@@ -55,7 +55,7 @@ def decorated_text(view: DecoratedView) -> ViewText:
     except ViewkeeperError as error:
         raise placed(error, place) from error
     except (Exception, SystemExit) as error:
-        raise problem(_raised_at(error, place), f"{view.name} fails: {_said(error)}", "mend the function") from error
+        raise problem(_raised_at(error, place), f"{view.name} fails: {_said(error)}", "fix the function") from error
     if not isinstance(query, str) or not query.strip():
         got = "empty text" if isinstance(query, str) else f"a value of type {type(query).__name__}"
         raise problem(place, f"{view.name} returns {got}, and must return SQL", "return the text of a SELECT")
@@ -117,12 +117,12 @@ def _explained(place: Place) -> Iterator[None]:
         raise
     except SyntaxError as error:
         at = Place(Path(error.filename), error.lineno or 1) if error.filename else place
-        raise problem(at, f"is not Python: {error.msg}", "mend that line") from error
+        raise problem(at, f"is not Python: {error.msg}", "fix that line") from error
     except (Exception, SystemExit) as error:
         detail = error.detail if isinstance(error, ViewkeeperError) else _said(error)
         at = _raised_at(error, place)
         more = f"; python -X dev {shown_path(at.file)} shows the traceback" if at.file is not None else ""
-        raise problem(at, f"the module cannot be run: {detail}", f"mend that line{more}") from error
+        raise problem(at, f"the module cannot be run: {detail}", f"fix that line{more}") from error
 
 
 def _said(error: BaseException) -> str:

@@ -18,7 +18,7 @@ FILE = f"{HOME}/project.json"
 
 @dataclass(frozen=True)
 class MadeCube:
-    """A cube as it was asked for, and the tables that were chosen."""
+    """A cube as it was requested, and the tables that were chosen."""
 
     told: Mapping[str, Any]
     tables: tuple[str, ...]
@@ -67,7 +67,7 @@ def read_owned(warehouse: Path) -> Owned:
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedWarehouse(
             f"{store.path(FILE)} is damaged: {error}",
-            "delete it: the next apply writes it anew, and drops nothing that it did not make",
+            "delete it: the next apply writes it again, and drops nothing that it did not make",
         ) from error
 
 

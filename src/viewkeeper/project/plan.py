@@ -16,7 +16,7 @@ class Action(StrEnum):
     ALTER = "alter"
     """only how a view is kept is different: its rows stay"""
     RELOAD = "reload"
-    """a view is made anew beside the old one, which readers have until then; its states begin anew too"""
+    """a view is recreated beside the old one, which readers have until then; its states begin anew too"""
     KEEP = "keep"
     DROP = "drop"
     REMOVE = "remove"
@@ -31,7 +31,7 @@ class Step:
     action: Action
     reasons: tuple[str, ...] = ()
     dependants: tuple[str, ...] = ()
-    """views that are made anew with it"""
+    """views that are recreated with it"""
     place: str | None = None
     """where the project defines it"""
     if_pruned: bool = False

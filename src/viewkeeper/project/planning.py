@@ -2,7 +2,7 @@
 
     sources     added, or changed if something is declared that the warehouse does not know yet
     views       those that are not there are created; for the others the warehouse says what a definition amounts to
-    the rest    what a project made before and has no more: dropped, if pruning was asked for
+    the rest    what a project made before and has no more: dropped, if pruning was requested
 
 Everything is checked before anything is done: the tables and columns of all views, over what the sources have.
 """
@@ -151,7 +151,7 @@ def _without_place(
     stored: "Mapping[str, SourceDefinition]",
     single: Collection[str],
 ) -> list[ViewkeeperError]:
-    """The errors of views that could not be created where they would go, behind those that come before them."""
+    """The errors of views that could not be created where they would go, after those that come before them."""
     from viewkeeper.warehouse.altering.groups import Groups
 
     def transactions(sources: Sequence[str]) -> Transactions:
@@ -309,10 +309,10 @@ def _view_step(
             return Step(view.name, Action.RELOAD, (f"it follows {', '.join(followed)}",), place=place)
         behind = stored_dependants(view.name, definitions)
         if behind and set(behind) <= {*(one.name for one in views), *dropped}:
-            return Step(view.name, Action.RELOAD, ("its columns are others",), behind, place)
+            return Step(view.name, Action.RELOAD, ("its columns differ",), behind, place)
         raise placed(error, view.place) from error
     if found.kind == "keep" and (origin := [step.name for step in before if view.name in step.dependants]):
-        return Step(view.name, Action.RELOAD, (f"it is made anew with {', '.join(origin)}",), place=place)
+        return Step(view.name, Action.RELOAD, (f"it is recreated with {', '.join(origin)}",), place=place)
     return Step(view.name, Action(found.kind), found.reasons, found.dependants, place)
 
 

@@ -111,7 +111,7 @@ class Project(os.PathLike[str]):
 
     @property
     def views(self) -> tuple[ProjectView, ...]:
-        """Each behind those that it reads."""
+        """Each after those that it reads."""
         return self._content.views
 
     @property
@@ -145,7 +145,7 @@ class Project(os.PathLike[str]):
         """Make the warehouse what the project says; what was done.
 
         All of the project is checked before anything is done. Then each step is done wholly or not at all. What an
-        earlier version of the project made and this one has no more is dropped only if `prune` says so; what nobody's
+        earlier version of the project made and this one no longer has is dropped only if `prune` says so; what nobody's
         project made is never touched. `watch` is told of each step.
         """
         from viewkeeper.warehouse.warehouse import Warehouse

@@ -96,7 +96,7 @@ def _read(table: exp.Table, place: Place) -> Read:
 
 
 def in_order(views: Sequence[ProjectView], sources: Mapping[str, Collection[str] | None]) -> tuple[ProjectView, ...]:
-    """The views, each behind those that it reads. `sources` names the tables of each source, if they are listed."""
+    """The views, each after those that it reads. `sources` names the tables of each source, if they are listed."""
     spelled: dict[str, str] = {}
     by_name: dict[str, ProjectView] = {}
     for view in views:

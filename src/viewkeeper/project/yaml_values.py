@@ -107,7 +107,7 @@ class Value:
     def items(self) -> list["Value"]:
         """The values of a list."""
         if not isinstance(self.node, yaml.SequenceNode):
-            raise self.expected("a list", "write [one, two], or each on a line of its own behind a dash")
+            raise self.expected("a list", "write [one, two], or each on a line of its own after a dash")
         return [self._below(f"{self.path}[{index}]", node) for index, node in enumerate(self.node.value)]
 
     def texts(self) -> tuple[Text, ...]:

@@ -150,7 +150,7 @@ EXAMPLES: dict[str, Example] = {
         transactions=Transactions.LOCAL,
     ),
     "strobe-4-t-strobe": Example(
-        title="Strobe paper, example 4: T-Strobe goes straight to the state behind the transaction",
+        title="Strobe paper, example 4: T-Strobe goes straight to the state after the transaction",
         algorithm="t-strobe",
         relations=("x.r1(a*, b): 1 2",),
         view="SELECT r1.a, r1.b FROM x.r1",
@@ -181,7 +181,7 @@ EXAMPLES: dict[str, Example] = {
     ),
     "strobe-6": replace(
         _STROBE_1,
-        title="Strobe paper, example 6: C-Strobe gives each update its state; the deletion comes behind the answer",
+        title="Strobe paper, example 6: C-Strobe gives each update its state; the deletion comes after the answer",
         algorithm="c-strobe",
         schedule="U1 y> x? x> U2 x> z? z> z? z>",
         states=("1 2 3 4", ""),
@@ -289,7 +289,7 @@ EXAMPLES: dict[str, Example] = {
     ),
     "periodic-c-strobe": replace(
         _APART,
-        title="Strobe paper, section 6: periodic C-Strobe installs after two updates, whatever comes behind them",
+        title="Strobe paper, section 6: periodic C-Strobe installs after two updates, whatever comes after them",
         algorithm="periodic-c-strobe",
         updates={"U1": "+x.r1 1 2", "U2": "+y.r2 2 3", "U3": "-z.r3 3 4"},
         schedule="U1 x> U2 y> U3 z>",

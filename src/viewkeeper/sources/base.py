@@ -4,7 +4,7 @@
     transactions(after)     the stream itself, in commit order
 
 The papers assume a source that handles one event at a time. Here a reading says which transactions it reflects (all up
-to its position, none behind it), and whoever delivers the stream puts the answer in its place.
+to its position, none after it), and whoever delivers the stream puts the answer in its place.
 
 A source is used by several threads: one runs through `transactions`, any number of others read. A reading may wait
 until the stream has passed a place, so `transactions` must be running meanwhile.
@@ -75,10 +75,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Finding:
-    """What `doctor` found: something that is missing or risky, and the statement that mends it."""
+    """What `doctor` found: something that is missing or risky, and the statement that fixes it."""
 
     what: str
-    mend: str
+    fix: str
     fatal: bool = True
     """whether capture is impossible as it is; if not, it is a warning"""
     relations: tuple[str, ...] = ()
@@ -86,9 +86,9 @@ class Finding:
 
 
 def statements(findings: Iterable[Finding]) -> str:
-    """What mends findings, each once and indented, as the end of a hint."""
-    mends = dict.fromkeys(finding.mend for finding in findings)
-    return "".join(f"\n    {line}" for mend in mends for line in mend.splitlines())
+    """What fixes findings, each once and indented, as the end of a hint."""
+    fixes = dict.fromkeys(finding.fix for finding in findings)
+    return "".join(f"\n    {line}" for fix in fixes for line in fix.splitlines())
 
 
 def refuse_obstacles(source: str, found: Sequence[Finding], hint: str = "") -> None:
@@ -175,7 +175,7 @@ class Source(ABC):
 
     @abstractmethod
     def end(self) -> Position:
-        """The place behind everything that is committed now."""
+        """The place after everything that is committed now."""
 
     @abstractmethod
     def transactions(self, after: Position | None, stop: threading.Event) -> Iterator[Batch]:
@@ -228,7 +228,7 @@ class Source(ABC):
             self._progress.notify_all()
 
     def stream_starts(self, after: Position | None) -> None:
-        """The stream begins behind this position; what was said of an earlier one no longer counts."""
+        """The stream begins after this position; what was said of an earlier one no longer counts."""
         with self._progress:
             self._passed, self._broken = after or "", None
 

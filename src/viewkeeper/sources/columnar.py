@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class ColumnarRows(Sequence[Row]):
-    """The rows of a record batch, made when the first of them is asked for."""
+    """The rows of a record batch, made when the first of them is requested."""
 
     def __init__(self, batch: "pa.RecordBatch", values: "Callable[[Any], list[Any]]") -> None:
         """`values` makes Python values of a column."""

@@ -1,8 +1,8 @@
 """A source that is opened when it is first needed, and again if that failed: one that is out of reach holds up nobody.
 
-Its relations are those that were registered. If the database has others when it is opened, what is different is told
-where the stream begins, as a disruption. So are relations that were altered and registered anew, to those who come from
-before that.
+Its relations are those that were registered. If the database has others when it is opened, the difference is sent
+where the stream begins, as a disruption. So are relations that were altered and registered again, to those who come
+from before that.
 """
 
 import threading
@@ -80,7 +80,7 @@ class LazySource(Source):
             for name, relation in self.relations.items()
             for one in alterations(relation, source.found.get(name))
         ]
-        # Who was there before a relation was registered anew has rows of what it was.
+        # Who was there before a relation was registered again has rows of what it was.
         changed += [
             Disruption.of(name, here, one, standing=True, until=until)
             for name, several in self._anew.items()

@@ -106,7 +106,7 @@ class Reached:
     """by operand"""
 
     def answer(self, query: HopQuery) -> Any | None:
-        """The answer to a later hop, in the same state of the source; None if it must be asked for."""
+        """The answer to a later hop, in the same state of the source; None if it must be requested."""
         known = self.known.get(query.hop.operand.index)
         return None if known is None else known.answer(query)
 

@@ -13,7 +13,7 @@ SWEEP goes hop by hop; `local_queries.py` fetches what all of its hops will join
 
 The order of what leaves is the order in which the ΔR and the answers to maintenance queries (LMQR) reached the
 wrapper: each takes a place in the outbox when it comes, and leaves when it is complete and first. So an answer leaves
-behind the ΔIS of every ΔR that it shows, and before all others. Where figure 7 differs it is mended: relation j is
+behind the ΔIS of every ΔR that it shows, and before all others. Where figure 7 differs it is fixed: relation j is
 asked, not i; every waiting ΔR_j is compensated; a transaction over several relations is one ΔIS, with no answer
 inside it.
 """

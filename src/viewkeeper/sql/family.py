@@ -62,7 +62,7 @@ def _refuse_hidden_groups(query: AggregateQuery) -> None:
             name = readable(group)
             raise DefinitionError(
                 f"{query.definition.name} groups by {name} and does not show it: the rows of its grouping sets could "
-                "not be told apart",
+                "not be distinguished",
                 f"add {name} to SELECT, or GROUPING_ID() AS grouping_set",
             )
 

@@ -29,7 +29,7 @@ STORED = "s"
 """the alias of the row that a formula is over: its columns are `s.name`"""
 
 _LEAST_SCALE = 6
-"""So many digits behind the point Spark keeps, if it has to drop some."""
+"""So many digits after the point Spark keeps, if it has to drop some."""
 # Spark computes with one digit more than it keeps, and rounds that one down if it is a half.
 _WIDE = Context(prec=MAX_PRECISION + 1, rounding=ROUND_HALF_DOWN)
 _ROOM = Context(prec=4 * MAX_PRECISION, rounding=ROUND_HALF_DOWN)
@@ -137,7 +137,7 @@ def _decimals(left: Code, right: Code) -> bool:
 
 
 def _kept(precision: int, scale: int) -> SqlType:
-    """The type of a result that needs so many digits; those that are too many are dropped behind the point."""
+    """The type of a result that needs so many digits; those that are too many are dropped after the point."""
     if precision <= MAX_PRECISION:
         return types.decimal(precision, scale)
     return types.decimal(MAX_PRECISION, max(MAX_PRECISION - (precision - scale), min(scale, _LEAST_SCALE)))

@@ -95,7 +95,7 @@ def _relation(table: exp.Table, parts: tuple[str, ...], catalog: Catalog) -> Rel
     alike = sorted(known for known in catalog if known.lower() == name)
     if len(alike) > 1:
         raise DefinitionError(
-            f"{' and '.join(alike)} differ in case alone, and SQL does not tell upper from lower case{where}",
+            f"{' and '.join(alike)} differ in case alone, and SQL does not distinguish upper and lower case{where}",
             "rename one of them at its source, or add the source with the table that you need alone",
         )
     relation = relations.get(name)
@@ -108,7 +108,7 @@ def _relation(table: exp.Table, parts: tuple[str, ...], catalog: Catalog) -> Rel
     counts = Counter(column.lower() for column in relation.there)
     if twice := [column for column, count in counts.items() if count > 1]:
         raise DefinitionError(
-            f"{relation.name} has two columns called {twice[0]}, and SQL does not tell upper from lower case",
+            f"{relation.name} has two columns called {twice[0]}, and SQL does not distinguish upper and lower case",
             "rename one of them at the source",
         )
     return relation

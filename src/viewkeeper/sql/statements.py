@@ -1,6 +1,6 @@
 """A text of several statements, one by one.
 
-Each statement is cut out at its first and last word, so that comments before and behind it are gone, and padded in
+Each statement is cut out at its first and last word, so that comments before and after it are gone, and padded in
 front: its lines and columns are those of the whole text, and so are those in messages about it.
 """
 

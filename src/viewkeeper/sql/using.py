@@ -52,7 +52,7 @@ def own_name(node: exp.Expr) -> str | None:
 
 
 def _meanings(operands: Sequence[Operand], sides: Sequence[str], using: Sequence[tuple[str, ...]]) -> list[Meaning]:
-    """The meaning of bare names behind each operand. Of a name that is ambiguous it says nothing: that is refused."""
+    """The meaning of bare names after each operand. Of a name that is ambiguous it says nothing: that is refused."""
     first, *others = operands
     meanings: list[Meaning] = [{column.lower(): (first.alias,) for column in first.relation.there}]
     for operand, side, names in zip(others, sides, using, strict=True):

@@ -3,8 +3,8 @@
     P_D = σ[id in L_D](P) ∪ σ[id in R_D](P)
     P_I = ids of  L_I ⋈ R_new  ∪  L_new ⋈ R_I        with L_new = L - L_D + L_I; a pair that both find is one
 
-The operands are asked for the rows that are equal to an inserted one in what is compared. Deletions need no operand: a
-pair goes with either of its rows.
+The operands are queried for the rows that are equal to an inserted one in what is compared. Deletions need no operand:
+a pair goes with either of its rows.
 """
 
 from dataclasses import dataclass

@@ -56,6 +56,6 @@ def operand_changes(
 
 
 def refresh(storage: Storage, tables: Tables[Z], leaves: Mapping[int, Z], *, view: bool) -> tuple[Changes[Z], Z | None]:
-    """The changes of the structures and, if it is asked for, of the view."""
+    """The changes of the structures and, if it is requested, of the view."""
     changes = storage.refresh(tables, leaves)
     return changes, storage.of_view(tables, leaves, changes) if view else None

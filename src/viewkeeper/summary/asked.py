@@ -171,7 +171,7 @@ class _Reader:
             return (AskedTable(defined(parsed)),)
         if len(parsed.members) < self._sets():
             # Spark repeats its rows; a family has each set once.
-            raise UnsupportedClause("a grouping set is asked for twice", "leave one of the two out")
+            raise UnsupportedClause("a grouping set is requested twice", "leave one of the two out")
         return tuple(AskedTable(defined(member.view), member.padded) for member in parsed.members)
 
     def _sets(self) -> int:

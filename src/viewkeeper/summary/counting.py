@@ -5,7 +5,7 @@
     after    =  γ ( ( fact ⋈ dimensions ) ⋉ touched )          inserted, from the fact behind the changes
 
 Gupta, Mumick and Subrahmanian, Maintaining Views Incrementally (SIGMOD 1993): the row of every group that a change
-falls into is deleted, and computed anew from the base tables. Here only the fact changes. Whole groups of it are read,
+falls into is deleted, and recomputed from the base tables. Here only the fact changes. Whole groups of it are read,
 and for a table of few groups all of it: this is no way to maintain summary tables, and a benchmark shows by how much.
 """
 

@@ -45,7 +45,7 @@ def choose(
 ) -> list[Choice[Node]]:
     """The views to store besides the top, in the order of their choice: at most `count`, or what `space_budget` holds.
 
-    `weights` say how often each view is asked for; one that is left out is asked for once.
+    `weights` say how often each view is requested; one that is left out is requested once.
     """
     if (count is None) == (space_budget is None):
         raise UsageError("the greedy choice needs one limit", "give count, or space_budget, and not both")

@@ -9,7 +9,7 @@ Mumick, Quass and Mumick (1997), sections 3.3 and 5.2 to 5.4. A hierarchy may be
 not contain each other); a point of the combined lattice groups by one of its columns or by none, as Harinarayan,
 Rajaraman and Ullman have it.
 
-Which edges need a join depends on what a view has besides what it was asked for. The paper's text gives two readings:
+Which edges need a join depends on what a view has besides what it was requested. The paper's text gives two readings:
 
 - Example 5.1, before anything is optimized: a view has exactly its own columns, so sR_sales needs `stores` to come
   from sCD_sales, whose cities have no regions. This is `annotated(..., carrying=False)`.

@@ -195,7 +195,7 @@ def _legend(picture: Picture) -> Iterator[tuple[str, str]]:
         yield '<text class="join" x="16" y="12">⋈ t</text>', "after a join with the dimension table t"
     if picture.hidden:
         frame = '<rect x="4" y="0" width="40" height="16" rx="4"/>'
-        yield f'<g class="node hidden">{frame}</g>', "kept for the sake of other tables, not a view"
+        yield f'<g class="node hidden">{frame}</g>', "stored for other tables, not a view"
 
 
 def _text(text: str) -> str:

@@ -114,7 +114,7 @@ def _pushed_down(
 
 @dataclass(frozen=True)
 class _Pushed:
-    """One node: as it was asked for, with all that could be added, and the nodes below it, which are done."""
+    """One node: as it was requested, with all that could be added, and the nodes below it, which are done."""
 
     asked: Node
     friendly: Node

@@ -4,7 +4,7 @@
         t not found                        insert δt
         t.COUNT(*) + δt.COUNT(*) = 0       delete t
         otherwise                          add the counts and sums; NULL if COUNT(e) becomes 0
-                                           take the better extreme, or find it anew if it may have been deleted
+                                           take the better extreme, or find it again if it may have been deleted
 
 All groups of a table are joined at once, in Arrow. Nothing is written: the answer says which rows go and which come,
 and an error in any table leaves all of them as they are. The optimizations of section 4.3 are not asked for but found:
@@ -44,7 +44,7 @@ class Figures:
     unchanged: int
     """groups whose changes cancel out: their row stays, or stays absent"""
     recomputed: int
-    """groups whose extreme was found anew, in a hidden node or by recomputing it"""
+    """groups whose extreme was found again, in a hidden node or by recomputing it"""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Star:
-    """The join of a summary: a fact and its dimensions, each behind those that it is reached through."""
+    """The join of a summary: a fact and its dimensions, each after those that it is reached through."""
 
     fact: Relation
     dimensions: tuple[Dimension, ...]

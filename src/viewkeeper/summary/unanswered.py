@@ -1,6 +1,6 @@
 """Why a stored table does not answer a query: what is missing in it, item by item.
 
-Each part of the query is asked for by itself, as a query that asks for nothing else would be.
+Each part of the query is requested by itself, as a query that asks for nothing else would be.
 """
 
 from collections.abc import Iterable, Iterator
@@ -48,7 +48,7 @@ def _missing(asked: Defined, node: Node, stored: StoredTables) -> Iterator[str]:
             yield f"it joins {dimension.short}, so that facts without a row there are not in it"
     for condition in sorted(node.where - query.where, key=str):
         yield f"it has only rows with {readable(condition)}"
-    # As if it had everything that is said above, so that the rest can be told apart from it.
+    # As if it had everything that is said above, so that the rest can be distinguished from it.
     node = replace(
         node,
         where=node.where & query.where,

@@ -39,7 +39,7 @@ class Layout(StrEnum):
     APPENDED = "appended"
     """a compacted base, and signed deltas appended to it: for large views"""
     REWRITTEN = "rewritten"
-    """the rows of the last state, written anew by every change: for small views, which any tool reads as they are"""
+    """the rows of the last state, written again by every change: for small views, which any tool reads as they are"""
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ def find(catalog: Catalog, view: str) -> Definition:
 
 
 def refuse_hidden(catalog: Catalog, *views: str) -> None:
-    """UnknownView for a table that is kept for the sake of a view: it comes and goes with that."""
+    """UnknownView for a table that is stored for a view: it comes and goes with that."""
     for view in (spelled(catalog, view) for view in views):
         if view in catalog and catalog[view].hidden:
             raise _unknown(view, readable(catalog))

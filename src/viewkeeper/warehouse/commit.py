@@ -122,7 +122,7 @@ class Commit:
 
         The rows are the view at the state that the group then has; a group that is new starts with state 0 at `vector`.
         `distinct` says that no row occurs twice, which spares Spark the check. `hidden` columns, whose names begin with
-        `_vk_key_`, are stored behind the others and not shown.
+        `_vk_key_`, are stored after the others and not shown.
         """
         free_name(self._catalog, view)
         if columns is None:

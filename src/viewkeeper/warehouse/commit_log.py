@@ -152,7 +152,7 @@ class CommitLog:
             # The disk neither confirmed it nor let it be taken back. Readers see it, so it counts.
             raise StorageFailure(
                 f"commit {record.commit} was made, and may be lost if the machine stops: {error.detail}",
-                "see to the disk; do not repeat what was committed",
+                "check the disk; do not repeat what was committed",
             ) from error
         self._known = record.commit
         if record.commit and record.commit % BETWEEN_CHECKPOINTS == 0:

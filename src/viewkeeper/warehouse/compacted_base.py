@@ -30,7 +30,7 @@ def write_base(
     if (observed["smallest"] or 0) < 0:
         raise DamagedWarehouse(
             f"view {view.name} has a row that was deleted more often than inserted, by state {state}",
-            "the view and its sources have come apart: reload it; nothing was compacted",
+            "the view and its sources no longer agree: reload it; nothing was compacted",
         )
     unique = hashes_are_unique(writer.spark(), writer.store, STAGING, written)
     return [file.removeprefix(f"{name}/") for file in written], unique

@@ -1,6 +1,6 @@
 """Views that are not maintained any more, and why: `_viewkeeper/halted/VIEW.json`.
 
-Their rows stay as they are, at the state that they had; `reload` makes them anew.
+Their rows stay as they are, at the state that they had; `reload` recreates them.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Views and relations as they follow from their sources, exact at a vector.
 
-content     a view, to be stored for the first time or made anew
+content     a view, to be stored for the first time or recreated
 under       the relations under a view, to audit it
 of          relations at the vector of a group, or as they are now
 """

@@ -1,7 +1,7 @@
-"""The live side of a warehouse: sources are added, views over them created, kept fresh, audited and dropped.
+"""The live side of a warehouse: sources are added, views over them created, maintained, audited and dropped.
 
     load        the relations at a vector, the view computed over them, committed as the first state at that vector
-    catch up    the mediator processes what the sources have committed behind the vector of each group
+    catch up    the mediator processes what the sources have committed after the vector of each group
     audit       the relations at the view's own vector, its text run by Spark over them, compared with what is stored
     reload      the same, and what is different becomes a new state
 
@@ -81,7 +81,7 @@ class Keeper:
     # --- what is kept ---
 
     def kept(self) -> dict[str, Kept]:
-        """Every view that was created over sources or other views, each behind those that it reads. One that its
+        """Every view that was created over sources or other views, each after those that it reads. One that its
         sources no longer allow is halted, and left out."""
         return self.views.all()
 
@@ -199,7 +199,7 @@ class Keeper:
         at: Mapping[str, Position],
         reasons: Sequence[str] = (),
     ) -> Definition:
-        """`reasons` are why its sources are asked, if that was left to viewkeeper."""
+        """`reasons` are why its sources are queried, if that was left to viewkeeper."""
         if there := self.writer.last.groups.get(group):
             if new := {name: place for name, place in at.items() if there.vector.get(name) != place}:
                 commit.state(group, new)
@@ -397,7 +397,7 @@ class Keeper:
         return audited(name, group, rows, wrong)
 
     def reload(self, name: str) -> None:
-        """Make a view anew from its sources; what is different becomes a new state. This also ends a halt.
+        """Compute a view again from its sources; what is different becomes a new state. This also ends a halt.
 
         Columns that were widened at a source get their new type, and the other views that read them with it."""
         with self.alone():
@@ -410,8 +410,8 @@ class Keeper:
             return recompute(self)
 
     def bring_others_up(self, name: str, group: str) -> None:
-        """Past what halts the view: behind that, what it was before could not be known. If it is not halted it comes
-        along, or is halted now: whatever happens before it is made anew, it misses nothing that it does not know of."""
+        """Past what halts the view: after that, what it was before could not be known. If it is not halted it comes
+        along, or is halted now: whatever happens before it is recreated, it misses nothing that it does not know of."""
         plans = [plan for plan in self.plans() if plan.name == group]
         if any(how.view.name != name for plan in plans for how in plan.views):
             with self._mediating(plans, others_need=True) as mediator:

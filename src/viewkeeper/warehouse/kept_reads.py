@@ -3,7 +3,7 @@
     reads 1, 2     computed from the pairs and the copies; only the columns that are asked for
     reads 3, ...   kept in memory and on disk, until there is a later state or the warehouse is closed
 
-A frame that somebody still holds then is computed anew when it is used.
+A frame that somebody still holds then is recomputed when it is used.
 """
 
 from contextlib import suppress

@@ -53,7 +53,7 @@ class KeptViews:
     unfit: Callable[[Definition, str], None] = lambda view, reason: None
     """told of a view that its sources no longer allow"""
     homes: Mapping[str, str | None] = field(default_factory=dict)
-    """the groups of views that are made anew: each stays in its own, if it can, and joins no other by itself, which
+    """the groups of views that are recreated: each stays in its own, if it can, and joins no other by itself, which
     would skip numbers for its states; None if it was a summary, whose group is no place for others"""
     _parsed: dict[str, tuple[str, Mapping[str, Relation], View]] = field(default_factory=dict)
     """each view as it was last parsed, behind what it was parsed from: binding takes 10 ms, and few change"""
@@ -67,7 +67,7 @@ class KeptViews:
         return relations_of(self.catalog, self.sources.relations())
 
     def all(self) -> dict[str, Kept]:
-        """Every view that was created over sources or other views, each behind those that it reads.
+        """Every view that was created over sources or other views, each after those that it reads.
 
         One that its sources no longer allow, because a column that it names is gone, or a key by which its rows are
         found is another one, is left out.

@@ -391,7 +391,7 @@ def registered_from(before: SourceDefinition | None, source: Source, *, wider: b
 def _anew(
     before: SourceDefinition | None, altered: Mapping[str, Sequence[Alteration]], source: Source
 ) -> dict[str, tuple[tuple[Position, Alteration], ...]]:
-    """The relations that are registered anew, with the place up to which others have rows of what they were."""
+    """The relations that are registered again, with the place up to which others have rows of what they were."""
     told = dict(before.anew) if before is not None else {}
     if altered:
         end = source.end()

@@ -31,7 +31,7 @@ WatchLoad = Callable[[LoadProgress], None]
 
 
 class Loads:
-    """Tells whoever watches. Nobody is asked for an estimate while nobody does."""
+    """Tells whoever watches. No source is queried for an estimate while nobody does."""
 
     def __init__(self) -> None:
         self.watch: WatchLoad | None = None

@@ -1,8 +1,8 @@
-"""A view made anew from its sources: what is different becomes a new state, and a halt ends.
+"""A view recreated from its sources: what is different becomes a new state, and a halt ends.
 
 its columns are what they were     the difference, for it and for those that read it, as one state
-hidden ones are others             the same, and it is stored anew under its name
-the columns or types are others    it is made anew beside the old one, with those that read it    (altering/)
+hidden ones are others             the same, and it is stored again under its name
+the columns or types are others    it is recreated beside the old one, with those that read it    (altering/)
 """
 
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ UNREADABLE = "files of it are missing or damaged"
 
 
 def reload_view(keeper: "Keeper", name: str) -> None:
-    """Make a view anew; its sources may have changed in any way since it was created, and its files may be gone."""
+    """Make a view again; its sources may have changed in any way since it was created, and its files may be gone."""
     try:
         _reload(keeper, name)
     except DamagedWarehouse:

@@ -1,4 +1,4 @@
-"""The layout of small views: the rows of the last state, written anew by every change.
+"""The layout of small views: the rows of the last state, written again by every change.
 
     rows after  =  rows before + Δ         no row may end up with a negative count
 
@@ -94,7 +94,7 @@ def apply_delta(view: Definition, content: Any, delta: Any) -> Any:
         row = {name: value for name, value in negative.slice(0, 1).to_pylist()[0].items() if name != WEIGHT}
         raise BadDelta(
             f"a change of {view.name} deletes a row that is not there: {row}",
-            "the view and its sources have come apart: reload it",
+            "the view and its sources no longer agree: reload it",
         )
     counts = total[WEIGHT].combine_chunks()
     rows = total.select(view.names)

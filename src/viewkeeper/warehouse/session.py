@@ -32,7 +32,7 @@ TIMESTAMPS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 
 SETTINGS = {
     "spark.app.name": "viewkeeper",
-    # Nothing listens beyond this machine, and no web page unless it is asked for.
+    # Nothing listens beyond this machine, and no web page unless it is requested.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     # Loopback is open to every user of the machine, and Spark's ports take serialized objects.
@@ -101,7 +101,7 @@ def _started(master: str | None, settings: Mapping[str, str] | None, *, quiet: b
     cores = str(os.cpu_count() or 2)
     conf = SparkConf().setMaster(master or "local[*]")
     conf.set("spark.driver.memory", memory()).set("spark.sql.shuffle.partitions", cores)
-    # What is brought to the driver is bounded before it is asked for; Spark would stop at 1 GB, however much it has.
+    # What is brought to the driver is bounded before it is requested; Spark would stop at 1 GB, however much it has.
     conf.set("spark.driver.maxResultSize", memory())
     conf.setAll([*SETTINGS.items(), *(settings or {}).items()])
     if quiet:

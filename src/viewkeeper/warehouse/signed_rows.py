@@ -28,7 +28,7 @@ Delta = Any
 
 @dataclass(frozen=True)
 class Replacement:
-    """A change whose outcome is known: the signed rows, and all rows of the view behind them."""
+    """A change whose outcome is known: the signed rows, and all rows of the view after them."""
 
     signed: pa.Table
     content: pa.Table

@@ -94,7 +94,7 @@ class Status:
     running: Running | None = None
     """what the process that maintains the views said last, if there is one"""
     hidden: tuple[ViewStatus, ...] = ()
-    """tables that are kept for the sake of the views"""
+    """tables that are stored for the views"""
     waits: tuple[GroupWait, ...] = ()
     """global transactions that groups wait for missing parts of"""
     given_up: tuple[GroupGivenUp, ...] = ()

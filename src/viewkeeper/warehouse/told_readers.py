@@ -1,4 +1,4 @@
-"""Views that read a view which is made anew: they follow what is different in it, in the same state.
+"""Views that read a view which is recreated: they follow what is different in it, in the same state.
 
     Δ of the view  =  what its sources say  -  what is stored          Δ of a reader  =  its definition over that
 

@@ -39,7 +39,7 @@ def touched_rows(
     wanted: tuple[str, ...],
     room: float,
 ) -> pa.Table | None:
-    """The wanted columns of the rows whose columns `by` are those of some row of `values`; rows are told apart by them.
+    """The wanted columns of the rows whose columns `by` are those of some row of `values`; these identify rows.
 
     None if the parts that may have such rows are most of a table that takes no more bytes than there is room for.
     """

@@ -241,7 +241,7 @@ class Warehouse:
         return self._keeper.remove_source(name, force=force)
 
     def doctor(self, source: str, name: str | None = None, tables: Sequence[str] | None = None) -> "list[Finding]":
-        """What is missing or risky at a source, each with the statement that mends it.
+        """What is missing or risky at a source, each with the statement that fixes it.
 
         `source` is the name of one that was added, or the URL of one that is to be added under `name`, with `tables`
         (None: all of them).
@@ -296,18 +296,18 @@ class Warehouse:
         """Make a view what a CREATE MATERIALIZED VIEW says; what was done.
 
         It is created if it is not there, and left alone if the definition means the same. Otherwise what can be changed
-        without reading a source is; everything else makes it anew, with the views that read it, while readers go on
+        without reading a source is; everything else recreates it, with the views that read it, while readers go on
         seeing the old ones, until one commit puts the new ones in their place.
 
-        `also` are new definitions of views that read it. Those that are made anew with it are made so, in that commit:
+        `also` are new definitions of views that read it. Those that are recreated with it are made so, in that commit:
         what they were before may not fit it any more.
         """
         return self._keeper.alter_view(self._with_known_name(sql), [*map(self._with_known_name, also)])
 
     def alter_views(self, statements: Sequence[str]) -> None:
-        """Make several views what CREATE MATERIALIZED VIEW statements say, and their readers anew, all by one commit.
+        """Make several views what CREATE MATERIALIZED VIEW statements say, and their readers again, all by one commit.
 
-        For views that fit each other only when all of them have changed. They are made anew, whatever they were, and
+        For views that fit each other only when all of them have changed. They are recreated, whatever they were, and
         created if they are not there; until the commit readers see the old ones.
         """
         self._keeper.alter_views([*map(self._with_known_name, statements)])
@@ -515,7 +515,7 @@ class Warehouse:
             return audit_files(self._files.store)
 
     def reload(self, view: str) -> None:
-        """Make a view anew from its sources, as after a TRUNCATE or a lost position."""
+        """Compute a view again from its sources, as after a TRUNCATE or a lost position."""
         self._refuse_hidden(view)
         self._keeper.reload(self._spelled(view))
 
@@ -523,7 +523,7 @@ class Warehouse:
         refuse_hidden(self._writing().catalog, *views)
 
     def _spelled(self, view: str) -> str:
-        """A name in any case as the view was created; names are not told apart by case."""
+        """A name in any case as the view was created; names are not distinguished by case."""
         return spelled(self._latest().catalog, view)
 
     def _with_known_name(self, sql: str) -> str:
@@ -592,7 +592,7 @@ class Warehouse:
         return self._latest().changes(view, since, until)
 
     def path_of(self, view: str) -> "Path":
-        """The folder of the Delta table of a view, as it is now; one that is made anew gets another.
+        """The folder of the Delta table of a view, as it is now; one that is recreated gets another.
 
         The folder that it had is then no Delta table any more, so a reader that goes on with it fails, and does not see
         old rows. For a path that stays there is `publish`.
@@ -643,7 +643,7 @@ class Warehouse:
         return self.status(patience=patience).problems
 
     def explain(self, view_or_sql: str) -> "Explanation | QueryExplanation":
-        """How a view is kept fresh, and why so; how one would be, by its CREATE; or how a SELECT is answered."""
+        """How a view is maintained, and why; how one would be, by its CREATE; or how a SELECT is answered."""
         from viewkeeper.warehouse.summaries.explaining import explain
 
         return explain(self._latest(), self._known_sources, self._spelled(view_or_sql))

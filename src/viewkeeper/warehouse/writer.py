@@ -99,7 +99,7 @@ class Writer:
         if self.store.names(VIEWS):
             raise DamagedWarehouse(
                 f"{self.store.path(COMMITS)} has no commit record, and there are views",
-                "put the folder back from a backup: without it nothing tells what the views hold",
+                "put the folder back from a backup: without it nothing says what the views hold",
             )
         # One that was killed here before may have left it.
         self.store.delete(catalog_name(0))
@@ -147,7 +147,7 @@ class Writer:
         return self._last
 
     def goes_on_from(self, there: GroupState) -> int:
-        """The number behind which the next state of a group is."""
+        """The number after which the next state of a group is."""
         return there.last
 
     def first_state(self, group: str) -> int:

@@ -1,6 +1,6 @@
 """The tables as the stream comes to them, version by version.
 
-A version whose features are not known, or that breaks its key, disrupts the relation: until that is mended its changes
+A version whose features are not known, or that breaks its key, disrupts the relation: until that is fixed its changes
 are not delivered. One that lacks a column, or has it in another type, disrupts that column alone.
 """
 
@@ -82,7 +82,7 @@ class Follower:
         if broken is not None:
             is_new = name not in self._broken
             self._broken.add(name)
-            found = Alteration(f"{broken}; mend the table, then run 'viewkeeper reload {VIEW}'")
+            found = Alteration(f"{broken}; fix the table, then run 'viewkeeper reload {VIEW}'")
             return [Disruption.of(relation.name, place, found)] if is_new else []
         self._broken.discard(name)
         return [*events, *([as_transaction(source, place, changes, looks=True)] if changes else [])]

@@ -2,7 +2,7 @@
 
     mark  =  a version, and what its commit in the log looks like
 
-A commit never changes. So a table that was deleted and made anew, or was put back from a backup and written to since,
+A commit never changes. So a table that was deleted and recreated, or was put back from a backup and written to since,
 has another commit under the same number, or has not come so far again: its numbers mean other changes than those that
 were told.
 """

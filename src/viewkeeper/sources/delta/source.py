@@ -107,7 +107,7 @@ class DeltaSource(Source):
         return findings
 
     def install(self) -> None:
-        """Note where capture begins; the tables themselves need nothing. Those that were made anew are taken for what
+        """Note where capture begins; the tables themselves need nothing. Those that were recreated are taken for what
         they are now."""
         if self._other_tables() is not None:
             self._steps.begin_anew()

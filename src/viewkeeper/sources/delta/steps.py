@@ -1,6 +1,6 @@
 """Positions of Delta tables.
 
-    one table         its version, behind all that an earlier table in its place had
+    one table         its version, after all that an earlier table in its place had
     several tables    the number of a step: each step is one version of one table
 
 Delta knows no order between tables, so whatever is seen at once is put in the order of the commits' times and recorded:
@@ -212,7 +212,7 @@ class RecordedSteps:
 
 def made_anew(table: str) -> PositionLost:
     return PositionLost(
-        f"the Delta table {table} was made anew, or put back from a backup: its versions are others than those that "
+        f"the Delta table {table} was recreated, or put back from a backup: its versions are others than those that "
         "were followed",
         "reload the views over this source, and audit them",
     )

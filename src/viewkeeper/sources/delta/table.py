@@ -82,7 +82,7 @@ class LakeTable:
                 found = self._open(None).version()
                 if self._newest is not None and found < self._newest:
                     raise PositionLost(
-                        f"the Delta table {self.path} was made anew", "reload the views over this source"
+                        f"the Delta table {self.path} was recreated", "reload the views over this source"
                     )
                 self._newest = found
             while commit_path(self.path, self._newest + 1).exists():
@@ -106,7 +106,7 @@ class LakeTable:
         return State(table.version(), columns, {action["path"]: self._file(action) for action in actions})
 
     def commit(self, state: State) -> Commit:
-        """The commit behind a state; PositionLost if the log has it no more."""
+        """The commit after a state; PositionLost if the log has it no more."""
         version = state.version + 1
         try:
             return read_commit(self.path, version, state.columns)
@@ -120,7 +120,7 @@ class LakeTable:
         except (ValueError, KeyError, TypeError) as error:
             raise SourceUnavailable(
                 f"version {version} of the Delta table {self.path} cannot be read: {error}",
-                "see to the log of the table",
+                "check the log of the table",
             ) from error
 
     def timestamp(self, version: int) -> int:
@@ -135,7 +135,7 @@ class LakeTable:
             return DeltaTable(str(self.path), version=version)
         except (TableNotFoundError, DeltaError, OSError) as error:
             if not (self.path / LOG).is_dir():
-                raise SourceUnavailable(f"there is no Delta table {self.path}", "see to the path") from error
+                raise SourceUnavailable(f"there is no Delta table {self.path}", "check the path") from error
             if version is None:
                 raise _unavailable(self.path, error) from error
             raise PositionLost(
@@ -160,7 +160,7 @@ def commit_changes(
 
 
 def _unavailable(path: Path, error: Exception) -> SourceError:
-    return SourceUnavailable(f"{path}: {_first_line(error)}", "see to the path and the rights of this user")
+    return SourceUnavailable(f"{path}: {_first_line(error)}", "check the path and the rights of this user")
 
 
 def _first_line(error: Exception) -> str:

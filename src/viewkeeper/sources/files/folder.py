@@ -137,4 +137,4 @@ class Folder:
 
 def unreadable(path: Path, error: OSError) -> SourceUnavailable:
     """The error for what cannot be read now."""
-    return SourceUnavailable(f"{path}: {error.strerror or error}", "see to the path and the rights of this user")
+    return SourceUnavailable(f"{path}: {error.strerror or error}", "check the path and the rights of this user")

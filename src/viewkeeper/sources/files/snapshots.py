@@ -250,7 +250,7 @@ class Snapshots:
             if before is None or after is None or before.broken:
                 continue
             if after.broken:
-                breaks.append((table.relation.name, Alteration(f"{after.broken}; mend the file, then {RELOAD}")))
+                breaks.append((table.relation.name, Alteration(f"{after.broken}; fix the file, then {RELOAD}")))
             else:
                 breaks += [
                     (table.relation.name, one) for one in lacking(after) if not one.columns <= before.lacks.keys()

@@ -98,10 +98,10 @@ class FilesSource(Source):
         newest = self._copies.newest()
         for name, copy in newest.tables.items() if newest else ():
             if copy.broken and name in listing:
-                findings.append(Finding(f"{self.name}.{name} cannot be read: {copy.broken}", "mend the file"))
+                findings.append(Finding(f"{self.name}.{name} cannot be read: {copy.broken}", "fix the file"))
         for told in found.ignored:
-            mend = "rename it, or move it elsewhere; names that begin with a dot are left alone"
-            findings.append(Finding(f"{told}, it is ignored", mend, fatal=False))
+            fix = "rename it, or move it elsewhere; names that begin with a dot are left alone"
+            findings.append(Finding(f"{told}, it is ignored", fix, fatal=False))
         for name, table in self._tables.items():
             if table.guessed and table.place.format != "parquet" and name not in self._copies.registered():
                 pairs = zip(table.relation.columns, table.relation.types, strict=True)
@@ -196,7 +196,7 @@ class FilesSource(Source):
         copied = copy.tables[table.place.table]
         if copied.broken:
             raise SourceUnfit(
-                f"{relation} cannot be read: {copied.broken}", "mend the file; it is looked at again when it changes"
+                f"{relation} cannot be read: {copied.broken}", "fix the file; it is looked at again when it changes"
             )
         return self._snapshots.content(table, copied)
 

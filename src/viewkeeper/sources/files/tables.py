@@ -182,14 +182,14 @@ def _seen(name: str, place: Place, folder: Folder, settings: Settings) -> Column
         try:
             schemas.append(seen_schema(folder.path(file), format))
         except Misfit as error:
-            raise SourceUnfit(f"{name}: {file} cannot be read: {error}", "mend the file, or leave it out") from error
+            raise SourceUnfit(f"{name}: {file} cannot be read: {error}", "fix the file, or leave it out") from error
         except OSError as error:
             raise unreadable(folder.path(file), error) from error
         # One that has a name twice; what is made of several files has each once.
         check_column_names(f"{name} ({file})", schemas[-1].names or ["-"])
     schema = schemas[0] if place.format == "parquet" and schemas else unified(schemas)
     if not schema.names:
-        raise SourceUnfit(f"{name}: no file tells its columns", f"write schema.{name}=column TYPE, ... in the URL")
+        raise SourceUnfit(f"{name}: no file has its columns", f"write schema.{name}=column TYPE, ... in the URL")
     return tuple((field.name, spark_type(name, field.name, field.type)) for field in schema)
 
 

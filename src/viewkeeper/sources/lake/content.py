@@ -137,4 +137,4 @@ def file_errors(path: Path) -> Iterator[None]:
     except pa.ArrowException as error:
         raise Misfit(f"it cannot be read: {error}") from error
     except OSError as error:
-        raise SourceUnavailable(f"{path}: {error.strerror or error}", "see to the access to the file") from error
+        raise SourceUnavailable(f"{path}: {error.strerror or error}", "check the access to the file") from error

@@ -113,7 +113,7 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageFailure(
-            f"{error.filename or path}: {error.strerror or error}", "see to the disk of the warehouse, and try again"
+            f"{error.filename or path}: {error.strerror or error}", "check the disk of the warehouse, and try again"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Names of columns that cannot be told apart, or that are viewkeeper's own."""
+"""Names of columns that cannot be distinguished, or that are viewkeeper's own."""
 
 from collections.abc import Sequence
 

@@ -59,11 +59,11 @@ COMPRESSED = {
 """Events that hold other events compressed, and the variable that does it."""
 
 _BETWEEN = (XidEvent, QueryEvent, XAPrepareEvent, RotateEvent, HeartbeatLogEvent)
-"""Events behind which there may be nothing for a while."""
+"""Events after which there may be nothing for a while."""
 
 
 _GONE = ("ould not find", "purged", "impossible position", "position > file size", "bogus data", "incorrect position")
-"""What a server says of a place that its log does not have; the latter ones, of a log that was reset and begun anew."""
+"""What a server says of a place that its log does not have; the latter, of a log that was reset and begun again."""
 
 
 STRICT = 1 << 21 | 1 << 22
@@ -226,7 +226,7 @@ class BinlogStream:
         text = str(error.args[1]) if len(error.args) > 1 else ""
         if error.args and error.args[0] == LOST and any(sign in text for sign in _GONE):
             return PositionLost(
-                f"{self._server.source}: the changes behind this position are gone from the binary log ({text})",
+                f"{self._server.source}: the changes after this position are gone from the binary log ({text})",
                 "reload the views of this source, and let the server keep its logs longer",
             )
         return self._server.translated(error)

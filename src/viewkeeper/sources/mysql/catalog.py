@@ -156,7 +156,7 @@ class _Search:
         ((kind, engine),) = rows
         if kind != "BASE TABLE":
             raise UnknownTable(
-                f"{source}.{name} is a {str(kind).lower()}: the log does not tell its changes as rows",
+                f"{source}.{name} is a {str(kind).lower()}: the log does not have its changes as rows",
                 "name the tables that it is made of",
             )
         if self._request.registered:
@@ -177,7 +177,7 @@ class _Search:
 
 
 def uncapturable(connection: Any, place: Place, engine: str | None, user: str) -> tuple[str, str] | None:
-    """Why the log does not tell all changes of a table, and what mends it."""
+    """Why the log does not tell all changes of a table, and what fixes it."""
     database, table = place
     if (engine or "").upper() != "INNODB":
         return f"is kept by {engine}, which has no transactions", f"ALTER TABLE {database}.{table} ENGINE = InnoDB"

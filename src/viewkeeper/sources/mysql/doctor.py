@@ -1,4 +1,4 @@
-"""What capture needs at a server, what is missing, and the statements that mend it.
+"""What capture needs at a server, what is missing, and the statements that fix it.
 
 Settings that a running server can change are set by `install`, if the user may; what they were is kept in a table of
 ours in the user's database, and `remove` puts it back.
@@ -47,7 +47,7 @@ class Doctor:
         ]
 
     def obstacles(self, connection: Any) -> list[Finding]:
-        """What `install` cannot mend. Whether the user may set what it sets is found when it does."""
+        """What `install` cannot fix. Whether the user may set what it sets is found when it does."""
         looks = (self._log, self._grants, self._filters, self._tables)
         return [finding for look in looks for finding in look(connection) if finding.fatal]
 
@@ -59,7 +59,7 @@ class Doctor:
             )
         if not self._mariadb and variable(connection, "gtid_mode") != "ON":
             yield Finding(
-                "gtid_mode is not ON: MySQL then does not tell which transactions are committed",
+                "gtid_mode is not ON: MySQL then does not show which transactions are committed",
                 "SET PERSIST enforce_gtid_consistency = ON, and gtid_mode = OFF_PERMISSIVE, ON_PERMISSIVE, ON in turn",
             )
 
@@ -192,13 +192,13 @@ class Doctor:
         if missing:
             raise SourceUnfit(
                 f"{self._server.source}: " + "; ".join(finding.what for finding in missing),
-                "; ".join(finding.mend for finding in missing),
+                "; ".join(finding.fix for finding in missing),
             )
 
     def unfit_tables(self, connection: Any) -> dict[str, str]:
-        """The relations of which the log does not have all changes, or that cannot be read, and what mends it."""
+        """The relations of which the log does not have all changes, or that cannot be read, and what fixes it."""
         return {
-            relation: f"{finding.what}; run {finding.mend}, then 'viewkeeper reload {VIEW}'"
+            relation: f"{finding.what}; run {finding.fix}, then 'viewkeeper reload {VIEW}'"
             for finding in (*self._grants(connection), *self._tables(connection))
             for relation in finding.relations
             if finding.fatal

@@ -34,7 +34,7 @@ class Passed:
 
 
 class History:
-    """The transactions behind the horizon, as long as a reading may need them."""
+    """The transactions after the horizon, as long as a reading may need them."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -44,7 +44,7 @@ class History:
         self._needed: list[Position] = []
 
     def begin(self, horizon: Position) -> None:
-        """A new stream: it tells everything behind the horizon."""
+        """A new stream: it tells everything after the horizon."""
         with self._lock:
             self._passed.clear()
             self._changes, self._horizon = 0, horizon
@@ -93,7 +93,7 @@ class History:
 
 
 class Touch:
-    """Whether changes touch what is asked for."""
+    """Whether changes touch what is requested."""
 
     def __init__(self, fetches: Sequence[Fetch]) -> None:
         self._tests: dict[str, list[tuple[tuple[int, ...], frozenset[Any]] | None]] = {}

@@ -6,7 +6,7 @@
     (wait until the stream has passed upper)
 
 What is visible in the snapshot is in the log before upper, for a transaction is written there before its rows can be
-seen. What is up to lower is visible. So if no transaction in (lower, upper] touches what is asked for, the snapshot
+seen. What is up to lower is visible. So if no transaction in (lower, upper] touches what is requested, the snapshot
 holds of it exactly what upper does; otherwise it is tried again.
 
 The end of the log does not serve as lower: of a group of transactions that is committed together, the log holds all
@@ -166,7 +166,7 @@ def xa_prepared(connection: Any) -> set[str]:
 
 
 def end_of_log(connection: Any, server: Server) -> Position:
-    """The place behind everything that is in the log."""
+    """The place after everything that is in the log."""
     file, offset = log_status(connection, server)[:2]
     return place_in(file, int(offset))
 
@@ -191,7 +191,7 @@ class _Lane:
         self._active: _Result | None = None
 
     def rows(self, text: str, variables: Mapping[str, str], columns: tuple[Column, ...]) -> Iterator[Sequence[Row]]:
-        """The batches of a statement, which is run when the first is asked for."""
+        """The batches of a statement, which is run when the first is requested."""
         with self._server.errors():
             if self._active is not None:
                 # Somebody reads two results in turns: the rest of the first is kept in memory.

@@ -19,7 +19,7 @@ from viewkeeper.sources.mysql.types import INTEGERS, UNSIGNED, Column, unfit_val
 from viewkeeper.sql.relation import Relation
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
-"""From the bytes and the place of a field: its value, and the place behind it."""
+"""From the bytes and the place of a field: its value, and the place after it."""
 
 TINY, SHORT, LONG, FLOAT, DOUBLE, LONGLONG, INT24, DATE, YEAR = 1, 2, 3, 4, 5, 8, 9, 10, 13
 TIME2, JSON, GEOMETRY = 19, 245, 255

@@ -132,7 +132,7 @@ class MySqlSource(Source):
         number, offset = split(begin)
         files = {number_of(row[0]): str(row[0]) for row in run(connection, "SHOW BINARY LOGS")}
         gone = PositionLost(
-            f"{self.name} no longer has the changes behind {begin}: its binary log begins with file {min(files)}",
+            f"{self.name} no longer has the changes after {begin}: its binary log begins with file {min(files)}",
             "reload the views of this source, and let the server keep its logs longer (binlog_expire_logs_seconds)",
         )
         if number not in files:

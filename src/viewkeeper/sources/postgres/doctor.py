@@ -1,7 +1,7 @@
-"""What is missing or risky for capture at a server, each with the statement that mends it.
+"""What is missing or risky for capture at a server, each with the statement that fixes it.
 
 The statements can be run as they are, from the first to the last: what has to be there before comes before. Where
-another role has to run one than that of the URL, a comment behind it says which.
+another role has to run one than that of the URL, a comment after it says which.
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ def missing(connection: Connection, tables: Tables, name: str) -> list[Finding]:
 
 
 def obstacles(connection: Connection, tables: Tables, name: str) -> list[Finding]:
-    """What `install` needs and cannot mend."""
+    """What `install` needs and cannot fix."""
     return [found.finding for found in _all(connection, tables, name) if found.hinders]
 
 
@@ -85,7 +85,7 @@ def _server(connection: Connection, name: str) -> Iterator[Finding]:
         yield Finding(f"the server is PostgreSQL {version}", "upgrade it to PostgreSQL 13 or later")
     if standby:
         yield Finding(
-            "the server is a standby, whose snapshots do not tell which transactions are running",
+            "the server is a standby, whose snapshots do not show which transactions are running",
             "give the URL of the primary, or add target_session_attrs=read-write to it",
         )
     restart = "then restart the server"
@@ -151,10 +151,10 @@ def _identities(tables: Tables, held: Rights) -> Iterator[_Found]:
     for table in tables.all():
         if table.oid in held.tables and held.tables[table.oid].identity != "f":
             doer = held.doer([table], publishing=False)
-            mend = by(sql.SQL("ALTER TABLE ONLY {} REPLICA IDENTITY FULL").format(table.quoted), doer)
+            fix = by(sql.SQL("ALTER TABLE ONLY {} REPLICA IDENTITY FULL").format(table.quoted), doer)
             what = f"the replica identity of {table.relation.name} is not FULL"
             fatal = table is not tables.mark
-            yield _Found(Finding(what, mend, fatal, tables.alone(table)), hinders=bool(doer))
+            yield _Found(Finding(what, fix, fatal, tables.alone(table)), hinders=bool(doer))
 
 
 def _publication(
@@ -194,11 +194,11 @@ def _publication(
         "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication WHERE pubname = %s", (name,)
     ).fetchone()
     if whole is not None and not whole[0]:
-        mend = sql.SQL("ALTER PUBLICATION {} SET (publish = 'insert, update, delete, truncate')")
+        fix = sql.SQL("ALTER PUBLICATION {} SET (publish = 'insert, update, delete, truncate')")
         yield _Found(
             Finding(
                 f"the publication {name} leaves out kinds of changes",
-                by(mend.format(sql.Identifier(name)), held.doer([], publishing=True)),
+                by(fix.format(sql.Identifier(name)), held.doer([], publishing=True)),
             ),
             hinders=True,
         )
@@ -212,18 +212,18 @@ def _slot(slot: tuple[str | None, int | None, str, bool] | None, name: str, held
     create = f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')"
     replace = f"SELECT pg_drop_replication_slot('{name}'); {create}"
     if slot is None:
-        mend = by(create, held.user, "behind all others; or --install does it")
-        yield _Found(Finding(f"there is no replication slot {name}", mend), hinders=False)
+        fix = by(create, held.user, "after all others; or --install does it")
+        yield _Found(Finding(f"there is no replication slot {name}", fix), hinders=False)
     elif slot[2] != "pgoutput" or not slot[3]:
         what = f"the replication slot {name} is for another plugin or database"
         yield _Found(Finding(what, by(replace, held.user)), hinders=True)
     elif held.publication is None:
         what = f"the replication slot {name} is older than its publication, and cannot go on"
-        yield _Found(Finding(what, by(replace, held.user, "behind all others; then reload the views")), hinders=False)
+        yield _Found(Finding(what, by(replace, held.user, "after all others; then reload the views")), hinders=False)
     elif slot[0] == "lost":
         what = f"the replication slot {name} has lost WAL that it needed (max_slot_wal_keep_size)"
         yield _Found(Finding(what, by(replace, held.user, "then reload the views")), hinders=False)
     elif slot[1] is not None:
         what = f"the replication slot {name} is being followed, by process {slot[1]} of the server"
-        mend = f"if it is not this warehouse: SELECT pg_terminate_backend({slot[1]})"
-        yield _Found(Finding(what, mend, fatal=False), hinders=False)
+        fix = f"if it is not this warehouse: SELECT pg_terminate_backend({slot[1]})"
+        yield _Found(Finding(what, fix, fatal=False), hinders=False)

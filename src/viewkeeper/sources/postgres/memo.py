@@ -72,7 +72,7 @@ def write_memo(connection: Connection, publication: str, memo: Mapping[str, Any]
 
 
 def slot_begins(connection: Connection, publication: str) -> int:
-    """The place behind which the slot was made; what lies before it came from an earlier slot, or from none.
+    """The place after which the slot was made; what lies before it came from an earlier slot, or from none.
 
     0 if it is not written down. Whoever then comes with a place from an earlier slot is before `confirmed_place`.
     """
@@ -81,7 +81,7 @@ def slot_begins(connection: Connection, publication: str) -> int:
 
 
 def confirmed_place(connection: Connection, slot: str) -> int:
-    """The place behind which the slot goes on: everything before it was said to be stored."""
+    """The place after which the slot goes on: everything before it was said to be stored."""
     row = connection.execute(
         "SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = %s", (slot,)
     ).fetchone()

@@ -36,7 +36,7 @@ class Commit(NamedTuple):
     start: int
     """LSN of the commit record"""
     end: int
-    """LSN right behind it"""
+    """LSN right after it"""
 
 
 class RowMessage(NamedTuple):

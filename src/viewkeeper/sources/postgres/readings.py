@@ -4,7 +4,7 @@
     unseen     transactions written before the place that the snapshot does not show yet
 
 When the stream has passed the place, all of them are known. For a fetch of one relation their changes are corrections.
-A join cannot be corrected so simply: either the unseen ones lie behind all that is shown, then the place moves before
+A join cannot be corrected so simply: either the unseen ones lie after all that is shown, then the place moves before
 them; or a new snapshot is taken.
 
 Tables are locked before the snapshot, since one taken before a TRUNCATE would show no rows at all after it; ACCESS
@@ -164,7 +164,7 @@ class Readings:
             if found := altered.get(table.oid):
                 raise SourceUnfit(
                     f"{table.relation.name} cannot be read as it is captured: {found[0].reason.partition(';')[0]}",
-                    "install the source again, open it anew and reload the views over the table",
+                    "install the source again, open it again and reload the views over the table",
                 )
             self._checked[table.oid] = versions.get(table.oid, "")
 
@@ -188,9 +188,9 @@ class Readings:
 
 
 def latest_exact_place(near: Sequence[Streamed], unseen: Collection[int], began: int, place: int) -> int | None:
-    """The latest place at which a join is exact: no unseen transaction before it, no seen one behind it.
+    """The latest place at which a join is exact: no unseen transaction before it, no seen one after it.
 
-    It may not lie before `began`, the place that the stream had passed when the reading was asked for.
+    It may not lie before `began`, the place that the stream had passed when the reading was requested.
     """
     first = min((one.end for one in near if one.end in unseen), default=None)
     if first is None:
@@ -231,7 +231,7 @@ class _Rows:
         size = _BATCH
         while size == _BATCH:
             if self.closed:
-                raise SourceError("the rows of a reading were asked for after it had ended")
+                raise SourceError("the rows of a reading were requested after it had ended")
             with self._connections.translated():
                 texts = self._connection.execute(more).fetchall()
             size = len(texts)

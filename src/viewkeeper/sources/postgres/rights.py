@@ -94,7 +94,7 @@ def rights(connection: Connection, tables: Iterable[Table], publication: str) ->
 
 
 def by(statement: sql.Composable | str, doer: str, more: str = "") -> str:
-    """A statement that can be pasted as it is, with whoever has to run it behind it, as a comment."""
+    """A statement that can be pasted as it is, with whoever has to run it after it, as a comment."""
     text = statement if isinstance(statement, str) else statement.as_string()
     told = ", ".join(part for part in (f"as {doer}" if doer else "", more) if part)
     return f"{text};" + (f"  -- {told}" if told else "")

@@ -163,7 +163,7 @@ class PostgresSource(Source):
             )
         if after is not None and (slot is None or lsn_of(after) <= begins):
             raise PositionLost(
-                f"{self.name} no longer has the changes behind {after}: the slot {self._slot} "
+                f"{self.name} no longer has the changes after {after}: the slot {self._slot} "
                 + ("was made later" if slot else "is gone"),
                 "install the source again and reload the views over it",
             )
@@ -180,7 +180,7 @@ class PostgresSource(Source):
         oids = {table.relation.name: oid for oid, table in self._tables.captured.items()}
         unfit: dict[int, list[Alteration]] = {}
         for finding in lacking:
-            reason = f"{finding.what}; {RELOAD}, which mends it where the role may, or run {finding.mend} first"
+            reason = f"{finding.what}; {RELOAD}, which fixes it where the role may, or run {finding.fix} first"
             for relation in finding.relations:
                 unfit.setdefault(oids[relation], []).append(Alteration(reason))
         return unfit

@@ -21,7 +21,7 @@ def known_types(columns: tuple[tuple[str, str], ...]) -> tuple[StoredType, ...]:
 
 
 class Catalog:
-    """What was asked for. A table that is captured has the columns with which it is, even if others were added."""
+    """What was requested. A table that is captured has the columns with which it is, even if others were added."""
 
     def __init__(self, request: Request, connection: sqlite3.Connection, captured: Mapping[str, Captured]) -> None:
         self._request = request

@@ -1,8 +1,8 @@
 """Following the commits of a database in a thread of its own.
 
-    Piece(start, end, exact)        the changes behind `start` up to `end`: one transaction if exact, else maybe several
+    Piece(start, end, exact)        the changes after `start` up to `end`: one transaction if exact, else maybe several
 
-Commits can be told apart only while the -wal file still holds them. So the file is followed at once, however slowly
+Commits can be distinguished only while the -wal file still holds them. So the file is followed at once, however slowly
 the changes themselves are read. A state of the database is held open from one look to the next: while it is, the file
 cannot be written from its beginning again. It would grow without bound under writers that never rest, so beyond some
 size nothing is held for a moment now and then. Nothing at all is held in other journal modes, where it would hold up
@@ -153,7 +153,7 @@ class CommitTail:
         return True
 
     def _let_begin_anew(self) -> None:
-        """Hold nothing for a moment: once all of the file is in the database, the next writer begins it anew. Others
+        """Hold nothing for a moment: once all of the file is in the database, the next writer begins it again. Others
         write meanwhile, but hardly so much that the file is filled twice."""
         if monotonic() - self._let_at < BETWEEN_CHANCES:
             return

@@ -43,7 +43,7 @@ class Forgotten:
         """PositionLost unless it is the database whose log was forgotten."""
         if self.noted > floor:
             raise PositionLost(
-                f"the database of {source} was put back from a backup: what it had told up to {position(self.noted)} "
+                f"the database of {source} was put back from a backup: what it had sent up to {position(self.noted)} "
                 "was stored, and now it does not know of that",
                 "reload the views over it and audit them; if capture was not installed by viewkeeper, install it again",
             )

@@ -1,6 +1,6 @@
 """Ends of transactions that are known because a reading was made there.
 
-What is read lies between two commits. So where the commits themselves cannot be told apart, what is merged must at
+What is read lies between two commits. So where the commits themselves cannot be distinguished, what is merged must at
 least not reach across a reading: the reading would show a part of it.
 """
 

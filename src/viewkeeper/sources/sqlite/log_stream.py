@@ -59,7 +59,7 @@ class LogStream:
         ).fetchall()
         if len(rows) != end - start:
             raise PositionLost(
-                f"changes of {self._source} behind {position(start)} are no longer in its log",
+                f"changes of {self._source} after {position(start)} are no longer in its log",
                 "reload the views over it",
             )
         return rows

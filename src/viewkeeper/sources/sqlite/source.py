@@ -98,7 +98,7 @@ class SqliteSource(Source):
             if mode != WAL:
                 findings.append(
                     Finding(
-                        f"the journal mode is {mode}: transactions cannot be told apart, and readers hold up writers",
+                        f"the journal mode is {mode}: transactions cannot be distinguished, and readers block writers",
                         "PRAGMA journal_mode = WAL;",
                         fatal=False,
                     )
@@ -239,7 +239,7 @@ class SqliteSource(Source):
             return floor
         if not (after.isascii() and after.isdigit() and floor <= int(after) <= head):
             raise PositionLost(
-                f"{self.name} no longer has the changes behind {after}: its log is from {position(floor)} to "
+                f"{self.name} no longer has the changes after {after}: its log is from {position(floor)} to "
                 f"{position(head)}",
                 "reload the views over it",
             )

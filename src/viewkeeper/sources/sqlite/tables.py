@@ -146,7 +146,7 @@ def _unique_keys(connection: sqlite3.Connection, table: str) -> tuple[UniqueKey 
 
 
 def condition_of_index(sql: str) -> str:
-    """What stands behind WHERE in CREATE INDEX: the first WHERE behind the closing parenthesis of its columns."""
+    """What stands after WHERE in CREATE INDEX: the first WHERE behind the closing parenthesis of its columns."""
     depth, behind = 0, False
     for token in _TOKEN.finditer(sql):
         if token[0] == "(":
@@ -155,6 +155,6 @@ def condition_of_index(sql: str) -> str:
             depth -= 1
             behind = behind or depth == 0
         elif behind and depth == 0 and token[0].upper() == "WHERE":
-            # A comment to the end of the line must not hide what is written behind it.
+            # A comment to the end of the line must not hide what is written after it.
             return sql[token.end() :].strip() + "\n"
     raise UnknownTable(f"this index has no condition that can be found: {sql}")

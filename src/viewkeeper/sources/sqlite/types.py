@@ -98,7 +98,7 @@ _BINARY = StoredType("BINARY", (bytes,), None, "a blob")
 _BOOLEAN = StoredType("BOOLEAN", (int,), _boolean, "0 or 1")
 _DATES = StoredType("DATE", (str,), _date, "text YYYY-MM-DD")
 _TIMESTAMPS = StoredType(
-    "TIMESTAMP_NTZ", (str,), _timestamp, "text YYYY-MM-DD HH:MM:SS, with 3, 6 or no digits behind the point"
+    "TIMESTAMP_NTZ", (str,), _timestamp, "text YYYY-MM-DD HH:MM:SS, with 3, 6 or no digits after the point"
 )
 
 ABSENT = StoredType("STRING", (), None, "nothing")

@@ -4,9 +4,9 @@
 
 A commit writes every page that it changed as a frame, and marks the last one. `head` is one page, so the frames of a
 commit tell its last seq. A frame counts only if it has the salts of the file's header and the chain of checksums
-holds up to it, and if all of it lies before a state that SQLite itself has shown us: nothing is read behind the commit
+holds up to it, and if all of it lies before a state that SQLite itself has shown us: nothing is read after the commit
 that made `head` what that state says. When the file is written from its beginning again (a restart), the rest of the
-former generation still stands behind the new frames; it is read first, if nothing of it can be overwritten yet.
+former generation still stands after the new frames; it is read first, if nothing of it can be overwritten yet.
 
 Anything unexpected ends in "not known", which makes one merged transaction out of several. It never splits one.
 """
@@ -109,7 +109,7 @@ class WalCommits:
             self._place = Place.start(generation, schema)
 
     def between(self, last: int, head: int, root: int, *, held: bool) -> list[Bound]:
-        """The ends of the transactions behind `last` up to `head`, and of each whether it is one transaction for sure.
+        """The ends of the transactions after `last` up to `head`, and of each whether it is one transaction for sure.
 
         SQLite has shown a state with this `head`. `held`: states have been held without a gap since the call before, so
         the file was restarted at most once, and only if all of it had been read.
@@ -143,7 +143,7 @@ class WalCommits:
         known, end = held, place
         if not held and generation.follows(place.generation):
             rest, end, known = self._rest(file, place, generation, root, head)
-            if rest and rest[-1][0] == head:  # there may be more behind it
+            if rest and rest[-1][0] == head:  # there may be more after it
                 return self._accepted(file, generation, rest, end, last, head)
         bounds, end = self._scan(file, Place.start(generation, end.schema), root, head)
         return self._accepted(file, generation, [*rest, *_after_a_gap(bounds, known)], end, last, head)
@@ -175,7 +175,7 @@ class WalCommits:
     def _rest(
         self, file: int, place: Place, successor: Generation, root: int, head: int
     ) -> tuple[list[Bound], Place, bool]:
-        """The commits of a former generation behind a place, the place behind them, and whether that was all."""
+        """The commits of a former generation behind a place, the place after them, and whether that was all."""
         bounds, end = self._scan(file, place, root, head)
         size = os.fstat(file).st_size
         untouched = size >= place.generation.offset(place.frame)
@@ -187,8 +187,8 @@ class WalCommits:
         return bounds, end, untouched and (whole_frames or not at_end)
 
     def _scan(self, file: int, place: Place, root: int, head: int) -> tuple[list[Bound], Place]:
-        """The commits behind a place, as far as frames are valid but not behind the one that ends with `head`; and the
-        place behind the last of them.
+        """The commits after a place, as far as frames are valid but not after the one that ends with `head`; and the
+        place after the last of them.
 
         When the version of the schema changes, `head` may have been on another page before: then what comes next may be
         more than one transaction.

@@ -1,1 +1,1 @@
-"""Changing the definition of a view: it is kept, altered in place, or made anew and swapped by one commit."""
+"""Changing the definition of a view: it is kept, altered in place, or recreated and swapped by one commit."""

@@ -3,7 +3,7 @@
 create     there is no such view
 keep       the definition means what the present one means: nothing is done
 alter      only how it is kept is different: its rows stay, and no source is read
-reload     its rows, its columns or what is stored for it are different: it is made anew, and swapped by one commit
+reload     its rows, its columns or what is stored for it are different: it is recreated, and swapped by one commit
 """
 
 from dataclasses import dataclass
@@ -21,4 +21,4 @@ class Alteration:
     reasons: tuple[str, ...] = ()
     """what is different, in plain words; none if it is kept"""
     dependants: tuple[str, ...] = ()
-    """the views and summaries that read it: they are made anew with it, in the same commit"""
+    """the views and summaries that read it: they are recreated with it, in the same commit"""

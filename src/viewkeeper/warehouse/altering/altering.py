@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from viewkeeper.warehouse.keeper import Keeper
 
 OTHER_COLUMNS = "the columns of what it is computed from have changed"
-"""why a view is made anew that was not asked to be another one"""
+"""why a view is recreated that was not asked to be another one"""
 
 
 def alter(keeper: "Keeper", sql: str, also: Sequence[str] = ()) -> Alteration:
@@ -50,7 +50,7 @@ def alter(keeper: "Keeper", sql: str, also: Sequence[str] = ()) -> Alteration:
 
 
 def make_anew(keeper: "Keeper", name: str, stale: str) -> None:
-    """Make a view anew by its own definition, with those that read it, or with the lattice that it is in."""
+    """Make a view again by its own definition, with those that read it, or with the lattice that it is in."""
     overview = Overview(Snapshot(keeper.files, keeper.writer.last), keeper.sources)
     reload_as(keeper, plan_alteration(overview, sql_of(overview.catalog, name), stale=stale))
 

@@ -35,7 +35,7 @@ def _query(old: Meaning, new: Meaning) -> tuple[str, ...]:
     elif old.joins != new.joins:
         found.append("its tables are joined in another way")
     if old.tables == new.tables and old.conditions != new.conditions:
-        found.append("the conditions of its joins or of WHERE are others")
+        found.append("the conditions of its joins or of WHERE differ")
     if old.groups != new.groups:
         found.append("it groups by something else")
     if old.having != new.having:

@@ -6,7 +6,7 @@
     view over views      the group of all the views that it reads
     summary              the lattice of the group that it asks for, or of its fact; its core is the group of its feed
 
-Each view is placed behind those that were placed before it: what creating them one after the other would refuse is
+Each view is placed after those that were placed before it: what creating them one after the other would refuse is
 refused here, with the same words.
 """
 

@@ -1,4 +1,4 @@
-"""Views made anew beside the old ones, with those that read them, and swapped by one commit: `swapping.py`.
+"""Views recreated beside the old ones, with those that read them, and swapped by one commit: `swapping.py`.
 
 before       groups that others stay in are brought up past a halt; summaries that wait are refreshed
 swapping     the old ones dropped; the new ones created, then those that read them, each over what was just created
@@ -27,7 +27,7 @@ def reload_as(keeper: "Keeper", plan: Plan) -> None:
 
 
 def alter_together(keeper: "Keeper", statements: Sequence[str]) -> None:
-    """Make several views what these definitions say, and those that read them anew, all by one commit."""
+    """Make several views what these definitions say, and those that read them again, all by one commit."""
     catalog = keeper.writer.catalog
     asked = {name_in(create.sql): create.sql for create in map(read_create, statements)}
     present = [name for name in asked if present_of(catalog, name)]
@@ -51,7 +51,7 @@ def _refresh_joined(keeper: "Keeper", definitions: Iterable[str]) -> None:
 
 
 def _make_anew(keeper: "Keeper", definitions: Mapping[str, str], asked: Collection[str]) -> None:
-    """Views by their definitions, each behind those that it reads; of those in `asked` the user knows."""
+    """Views by their definitions, each after those that it reads; of those in `asked` the user knows."""
     present = {name: there for name in definitions if (there := present_of(keeper.writer.catalog, name))}
     gone = [table for tables in present.values() for table in tables]
     _refuse_halted(keeper, definitions, {table.name for table in gone})
@@ -65,7 +65,7 @@ def _make_anew(keeper: "Keeper", definitions: Mapping[str, str], asked: Collecti
                 if view not in asked:
                     # The user did not speak of it, and should know which one is in the way.
                     read = ", ".join(sorted(named_in(sql, asked)) or asked)
-                    error.detail = f"{view}, which reads {read}, cannot be made anew with it: {error.detail}"
+                    error.detail = f"{view}, which reads {read}, cannot be recreated with it: {error.detail}"
                 raise
 
 

@@ -37,14 +37,14 @@ class Plan:
     present: tuple[Definition, ...] = ()
     """the view, or the tables of the family"""
     readers: Mapping[str, str] = field(default_factory=dict)
-    """the definitions of those that are made anew with it, each behind those that it reads"""
+    """the definitions of those that are recreated with it, each after those that it reads"""
 
 
 def plan_alteration(overview: Overview, sql: str, also: Sequence[str] = (), *, stale: str = "") -> Plan:
     """Find out what a definition would do; DefinitionError if it cannot be, naming the views in its way.
 
-    `also` are new definitions of views that read it: they hold for those that are made anew with it. `stale` says why
-    it is to be made anew whatever the definition, with its whole lattice if it is a summary.
+    `also` are new definitions of views that read it: they hold for those that are recreated with it. `stale` says why
+    it is to be recreated whatever the definition, with its whole lattice if it is a summary.
     """
     create = read_create(sql)
     if not create.creates:
@@ -100,7 +100,7 @@ def present_of(catalog: Catalog, name: str) -> tuple[Definition, ...]:
 
 
 def _dependants(overview: Overview, name: str, present: Sequence[Definition], *, whole: bool) -> tuple[str, ...]:
-    """Those that read a view; of a summary the others of its lattice if that is halted: it is mended as a whole."""
+    """Those that read a view; of a summary the others of its lattice if that is halted: it is fixed as a whole."""
     if not present:
         return ()
     catalog, group = overview.catalog, present[0].group
@@ -114,7 +114,7 @@ def _dependants(overview: Overview, name: str, present: Sequence[Definition], *,
 
 
 def _readers(catalog: Catalog, dependants: Sequence[str], also: Sequence[str]) -> dict[str, str]:
-    """The definitions that those that read a view will have, each behind those that it reads."""
+    """The definitions that those that read a view will have, each after those that it reads."""
     later = {name_in(one.sql): one.sql for one in map(read_create, also)}
     definitions = {name: later.get(name) or sql_of(catalog, name) for name in dependants}
     reads = {name: named_in(sql, definitions) for name, sql in definitions.items()}
@@ -136,7 +136,7 @@ def _refuse_circle(name: str, sql: str, dependants: tuple[str, ...]) -> None:
 
 
 def _compared(overview: Overview, present: tuple[Definition, ...], new: Parsed) -> Differences | str:
-    """What is different; or why that cannot be told, and the view must be made anew."""
+    """What is different; or why that cannot be told, and the view must be recreated."""
     sql = definition_of(present[0])
     assert sql is not None
     try:
@@ -146,7 +146,7 @@ def _compared(overview: Overview, present: tuple[Definition, ...], new: Parsed) 
 
 
 def _stale(overview: Overview, present: Definition, new: Parsed) -> tuple[str, ...]:
-    """Why a join is to be made anew although its definition is the same."""
+    """Why a join is to be recreated although its definition is the same."""
     if SQL in present.properties and isinstance(new, View) and columns_changed(overview, present, new):
         return ("the columns of what it reads have changed since it was loaded",)
     return ()

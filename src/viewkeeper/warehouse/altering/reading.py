@@ -46,7 +46,7 @@ def named_in(sql: str, names: Iterable[str]) -> frozenset[str]:
 
 
 def dependants_of(catalog: Catalog, view: str) -> tuple[str, ...]:
-    """The views and summaries that read a view, or one that does, each behind those that it reads.
+    """The views and summaries that read a view, or one that does, each after those that it reads.
 
     The summaries of a group are refreshed together: if one of them reads it, all of them are meant. Those of a family
     are told by its name.

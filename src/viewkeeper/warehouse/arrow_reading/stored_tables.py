@@ -3,7 +3,7 @@
     V at s  =  base ⊎ positive(net)  −  negative(net)         net = Σ deltas in (base, s], equal rows added up
 
 Rows of a base are distinct, so each file of it can be read by itself: a row meets at most one of the negative part, and
-that is in the same file. What the net change adds belongs to none of them. A table that is written anew by every
+that is in the same file. What the net change adds belongs to none of them. A table that is written again by every
 change is the rows of its files, less the changes after the state; then it is read as a whole.
 
 All of this can be pickled, so that the files are listed in one place and read in another.
@@ -38,7 +38,7 @@ class StoredTable:
     state: int
     base: tuple[DataFile, ...]
     signed: tuple[DataFile, ...]
-    """deltas behind the base; or, of a table that is rewritten, the changes that are to be undone"""
+    """deltas after the base; or, of a table that is rewritten, the changes that are to be undone"""
 
     @property
     def divisible(self) -> bool:

@@ -3,7 +3,7 @@
     offset  =  the number of the last state that was delivered          batch (a, b]  =  Σ Δ_s,  a < s <= b
 
 Before the first batch nothing was delivered, and the offset is -1: that batch is the rows of the state where it ends.
-A batch has the same rows whenever it is asked for, so that Spark's checkpoint makes a stream exact across restarts.
+A batch has the same rows whenever it is requested, so that Spark's checkpoint makes a stream exact across restarts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -131,7 +131,7 @@ class ViewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if offset[VIEW_OF_OFFSET] != self._created(snapshot):
             raise UsageError(
                 f"view {self._asked.view} was dropped and created again since this stream was begun",
-                "begin the stream anew, with another checkpointLocation",
+                "start the stream again, with another checkpointLocation",
             )
         state, last = offset[STATE_OF_OFFSET], snapshot.state(self._asked.view)
         then, now = offset.get(TIME_OF_OFFSET), self._committed(snapshot, state)
@@ -139,6 +139,6 @@ class ViewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise UsageError(
                 f"state {state} of {self._asked.view} is not the one that this stream has come to: the warehouse was "
                 "put back from an older copy",
-                "begin the stream anew, with another checkpointLocation",
+                "start the stream again, with another checkpointLocation",
             )
         return snapshot

@@ -43,11 +43,11 @@ def advice_for(facts: Situation) -> tuple[Advice, ...]:
 def _make_it_anew(facts: Situation) -> Iterator[Advice]:
     if facts.halted is not None:
         yield Advice(
-            "halted", f"make {facts.view} anew", "it is not maintained until then", f"viewkeeper reload {facts.view}"
+            "halted", f"recreate {facts.view}", "it is not maintained until then", f"viewkeeper reload {facts.view}"
         )
 
 
-# --- joins whose sources are asked ---
+# --- joins whose sources are queried ---
 
 
 def _stronger_algorithm(join: AskingJoin) -> Iterator[Advice]:
@@ -83,7 +83,7 @@ def _without_questions(join: AskingJoin) -> Iterator[Advice]:
     yield Advice(
         "without-questions",
         f"let viewkeeper store what the view needs ({chosen}){also}",
-        f"no source would be asked; {takes}. As it is, {_at_present(join, reasons[0])}",
+        f"no source would be queried; {takes}. As it is, {_at_present(join, reasons[0])}",
         "'storage' = 'auto'",
     )
 
@@ -97,8 +97,8 @@ def _deletions_for_nothing(join: AskingJoin) -> Iterator[Advice]:
         yield Advice(
             "deletions-for-nothing",
             f"use {keyed}, since {join.asked_level} is enough and every relation has a key",
-            "a deletion would ask no source. The keys are stored beside the view, the view is read for each state, and "
-            "new states come only when no question is out",
+            "a deletion would query no source. The keys are stored beside the view, the view is read for each state, "
+            "and new states come only when no question is out",
             f"'algorithm' = '{keyed}'",
         )
 
@@ -146,7 +146,7 @@ def _index(join: AskingJoin) -> Iterator[Advice]:
             index = in_sql(f"{one.table.rpartition('.')[2]}_by_{'_'.join(by)}", one.quote)
             yield Advice(
                 "index",
-                f"see to it that {one.source} has an index on {one.table} ({', '.join(by)})",
+                f"check that {one.source} has an index on {one.table} ({', '.join(by)})",
                 "each question about it is then a lookup; without one all of the table is read",
                 f"CREATE INDEX {index} ON {table} ({', '.join(in_sql(name, one.quote) for name in by)})",
             )
@@ -171,7 +171,7 @@ def _ask_instead(join: StoringJoin) -> Iterator[Advice]:
         questions = len(join.relations) - 1
         yield Advice(
             "ask-instead",
-            "ask the sources instead of storing anything beside the view",
+            "query the sources instead of storing anything beside the view",
             f"{frees}each change would cost at most {counted(questions, 'question')}. {join.automatic.reasons[0]}",
             "'storage' = 'remote'",
         )
@@ -206,7 +206,7 @@ def _every_state(join: StoringJoin) -> Iterator[Advice]:
     if join.level < Level.COMPLETE:
         yield Advice(
             "every-state",
-            "ask for complete, if every state matters",
+            "request complete, if every state matters",
             "each transaction becomes a state of the view; they are then refreshed one after the other, not at once",
             "'consistency' = 'complete'",
         )
@@ -250,7 +250,7 @@ def _next_extreme_at_hand(summary: SummarizedFacts) -> Iterator[Advice]:
     if recomputed:
         yield Advice(
             "extremes-at-hand",
-            f"keep a hidden table behind {listed(recomputed)}",
+            f"store a hidden table for {listed(recomputed)}",
             "a deleted extreme is then looked up there; now it takes a job over the stored facts. The table has a row "
             "for each value of each group",
             "'minmax' = 'node'",
@@ -296,7 +296,7 @@ def _states_of_a_summary(summary: SummarizedFacts) -> Iterator[Advice]:
     elif summary.continuous:
         yield Advice(
             "every-state",
-            "ask for complete, if every state matters",
+            "request complete, if every state matters",
             f"each transaction becomes a state of it; that takes a refresh for each{each}, not one for each commit",
             "'consistency' = 'complete'",
         )

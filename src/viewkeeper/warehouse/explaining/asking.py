@@ -1,4 +1,4 @@
-"""A join whose sources are asked, in words: what its algorithm does, what each relation costs, and what decided so."""
+"""A join whose sources are queried, in words: what its algorithm does, what each relation costs, and why."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -136,8 +136,8 @@ def told_of(sources: Sequence[str]) -> str:
     """How every refresh begins."""
     names = listed(sources)
     if len(sources) == 1:
-        return f"{names} tells the warehouse of each transaction that it commits: which rows went, and which came."
-    return f"{names} each tell the warehouse of their transactions as they commit: which rows went, and which came."
+        return f"{names} sends the warehouse each transaction that it commits: which rows went, and which came."
+    return f"{names} each send the warehouse their transactions as they commit: which rows went, and which came."
 
 
 def _how(join: AskingJoin, sweeps: Sequence[Sweep]) -> tuple[str, ...]:
@@ -146,7 +146,7 @@ def _how(join: AskingJoin, sweeps: Sequence[Sweep]) -> tuple[str, ...]:
     elif any(sweep.steps for sweep in sweeps):
         computes = [f"A change of {sweep.start}: {_way(sweep)}." for sweep in sweeps] + [COMPUTES[join.algorithm]]
     else:
-        computes = ["Conditions and columns of the view are applied to these rows here. Nobody is asked."]
+        computes = ["Conditions and columns of the view are applied to these rows here. No source is queried."]
     if any(sweep.steps for sweep in sweeps) and algorithm(join.algorithm).needs_keys and join.level >= Level.STRONG:
         computes.append(KNOWN_FROM_THE_VIEW)
     last = "The rows of the view that go and come are committed together with their state."
@@ -160,7 +160,7 @@ def _way(sweep: Sweep) -> str:
         if step.together:
             told += f", together with {rows}"
         else:
-            told += f"{', then ' if told else ''}{step.source} is asked for {rows}"
+            told += f"{', then ' if told else ''}{step.source} is queried for {rows}"
     return told
 
 
@@ -190,16 +190,16 @@ def _why(how: Maintenance, join: AskingJoin) -> tuple[str, ...]:
 def _why_level(join: AskingJoin) -> str:
     if join.asked_level is not None:
         more = "" if str(join.level) == join.asked_level else f", and {join.algorithm} reaches {join.level}"
-        return f"'consistency' = '{join.asked_level}' was asked for{more}"
+        return f"'consistency' = '{join.asked_level}' was requested{more}"
     if join.asked_algorithm is not None:
         return f"that is what {join.algorithm} reaches for {join.transactions} transactions"
-    return "no 'consistency' was asked for, and it is the highest"
+    return "no 'consistency' was requested, and it is the highest"
 
 
 def _why_algorithm(how: Maintenance, join: AskingJoin) -> str:
     if join.asked_algorithm is not None:
-        return "it was asked for"
+        return "it was requested"
     if how.algorithm == CHEAPEST:
         better = "it needs no keys, is complete, and asks less for each transaction the more come at once"
-        return f"no 'algorithm' was asked for: {better}"
+        return f"no 'algorithm' was requested: {better}"
     return "the view has been maintained by it from the start"

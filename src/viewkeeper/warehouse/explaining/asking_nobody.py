@@ -18,7 +18,7 @@ from viewkeeper.warehouse.summaries.overview import Overview
 LOADED = InWords(
     (
         "A program loads it, with `Warehouse.commit()`: each commit says which rows go and come.",
-        "Summaries can be over it, and follow each commit. Nothing else maintains it, and no source is asked.",
+        "Summaries can be over it, and follow each commit. Nothing else maintains it, and no source is queried.",
     ),
     ("no level: what is right is up to the program that loads it",),
 )
@@ -43,7 +43,7 @@ def over_views(
             f"{names} {'is a view' if len(view.relations) == 1 else 'are views'} of this warehouse.",
             f"When a new state brings changed rows there, these are put through the conditions and columns of "
             f"{view.name}{others}.",
-            "What goes and comes is part of the same state and the same commit. No source is asked.",
+            "What goes and comes is part of the same state and the same commit. No source is queried.",
         ),
         (
             "it has a state for each state of the views that it reads, so it is as good as they are",
@@ -57,7 +57,7 @@ def over_views(
 
 def _reload(view: str) -> tuple[Advice, ...]:
     command = f"viewkeeper reload {view}"
-    return (Advice("halted", f"make {view} anew", "it is not maintained until then", command),)
+    return (Advice("halted", f"recreate {view}", "it is not maintained until then", command),)
 
 
 def hidden_table(overview: Overview, definition: Definition) -> InWords | None:
@@ -70,7 +70,7 @@ def hidden_table(overview: Overview, definition: Definition) -> InWords | None:
     what, whom = serves
     return InWords(
         (
-            f"It is kept for the sake of {whom}: {what}.",
+            f"It is stored for {whom}: {what}.",
             f"It is refreshed with it; viewkeeper explain {whom} says how.",
         ),
         ("it is there because it is needed for that, and goes with it",),

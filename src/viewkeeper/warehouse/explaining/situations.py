@@ -40,7 +40,7 @@ class JoinedRelation:
 
 @dataclass(frozen=True)
 class AskingJoin:
-    """A join whose sources are asked."""
+    """A join whose sources are queried."""
 
     view: str
     relations: tuple[JoinedRelation, ...]
@@ -53,7 +53,7 @@ class AskingJoin:
     wrapped: bool = False
     """whether relations of one source are joined there"""
     automatic: Decision = _ASKED
-    """what 'storage' = 'auto' would choose, if no algorithm were asked for"""
+    """what 'storage' = 'auto' would choose, if no algorithm were requested"""
     sizes_known: bool = False
     """whether that rests on sizes; else it may choose otherwise once the relations are read"""
     room: int | None = None
@@ -80,7 +80,7 @@ class AskingJoin:
 
 @dataclass(frozen=True)
 class StoringJoin:
-    """A self-maintained view: no source is asked."""
+    """A self-maintained view: no source is queried."""
 
     view: str
     storage: str
@@ -104,7 +104,7 @@ class ExtremeFacts:
 
     called: str
     node: str
-    """the hidden table behind it"""
+    """the hidden table after it"""
     recomputed: bool = False
     rows: int | None = None
     """of that table"""

@@ -1,4 +1,4 @@
-"""How many rows relations of sources have, where the warehouse holds a copy of them: no source is asked."""
+"""How many rows relations of sources have, where the warehouse holds a copy of them: no source is queried."""
 
 from contextlib import suppress
 

@@ -94,7 +94,7 @@ def _how(kept: KeptView, stored: SelfMaintained) -> tuple[str, ...]:
     )
     return (
         told_of(kept.sources),
-        f"All that is needed to find partners is stored here, so no source is asked: {'; '.join(tables)}.",
+        f"All that is needed to find partners is stored here, so no source is queried: {'; '.join(tables)}.",
         *looked_up,
         f"What goes and comes in {changed} is committed together with the state.",
         read,
@@ -104,10 +104,10 @@ def _how(kept: KeptView, stored: SelfMaintained) -> tuple[str, ...]:
 def _why(situation: StoringJoin) -> tuple[str, ...]:
     level = situation.level
     if situation.asked_level is None:
-        decided = "no 'consistency' was asked for, and this costs no question"
+        decided = "no 'consistency' was requested, and this costs no question"
     elif str(level) == situation.asked_level:
-        decided = f"'consistency' = '{situation.asked_level}' was asked for"
+        decided = f"'consistency' = '{situation.asked_level}' was requested"
     else:
-        decided = f"'consistency' = '{situation.asked_level}' was asked for, and strong costs no more"
+        decided = f"'consistency' = '{situation.asked_level}' was requested, and strong costs no more"
     states = "" if level is Level.COMPLETE else "; all that has gathered becomes one"
     return (f"{level}, because {decided}: {MEANS[level]}{states}",)

@@ -138,7 +138,7 @@ def _how(lattice: Lattice, tables: Sequence[Table]) -> tuple[str, ...]:
         f"{_ways(tables)}",
         *_dimensions(lattice, tables),
         "Only the groups in it are touched: they are added to, inserted if they are new, and deleted when nothing is "
-        "left in them. No source is asked.",
+        "left in them. No source is queried.",
         *(line for table in tables[:1] for line in table.recomputed),
         _when(lattice),
     )
@@ -176,9 +176,9 @@ def _when(lattice: Lattice) -> str:
 def _why(lattice: Lattice, tables: Sequence[Table]) -> tuple[str, ...]:
     level = lattice.level
     if level is Level.COMPLETE:
-        decided = "'consistency' = 'complete' was asked for"
+        decided = "'consistency' = 'complete' was requested"
     else:
-        decided = "complete was not asked for, and a refresh may take several transactions together"
+        decided = "complete was not requested, and a refresh may take several transactions together"
     why = [
         f"{level}, because {decided}: {MEANS[level]}",
         "summary-delta, because it groups: changes are added up, and that takes no question",
@@ -187,9 +187,9 @@ def _why(lattice: Lattice, tables: Sequence[Table]) -> tuple[str, ...]:
         one for table in tables for one in lattice.nodes[table.table].extremes if one.function in ("min", "max")
     ]
     if any(extreme.recomputed for extreme in extremes):
-        why.append("extremes are recomputed from the facts, because 'minmax' = 'recompute' was asked for")
+        why.append("extremes are recomputed from the facts, because 'minmax' = 'recompute' was requested")
     elif extremes:
-        why.append("a hidden table is behind MIN and MAX, because 'minmax' = 'recompute' was not asked for")
+        why.append("a hidden table serves MIN and MAX, because 'minmax' = 'recompute' was not requested")
     if lattice.facts.readable and lattice.fact.source != VIEWS:
-        why.append(f"the rows of {lattice.fact.name} are stored, because 'core' = 'stored' was asked for")
+        why.append(f"the rows of {lattice.fact.name} are stored, because 'core' = 'stored' was requested")
     return tuple(why)

@@ -1,1 +1,1 @@
-"""What keeping views fresh has cost, beside what computing them anew would cost."""
+"""What keeping views fresh has cost, beside what computing them again would cost."""

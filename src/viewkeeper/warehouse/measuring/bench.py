@@ -73,7 +73,7 @@ def bench(
     made = []
     for view in chosen:
         told = refreshes_of(view, records)
-        found, why = None, "it was not asked for"
+        found, why = None, "it was not requested"
         if recompute:
             watch(view.name)
             found, why = _recomputed(view, snapshot, sources)

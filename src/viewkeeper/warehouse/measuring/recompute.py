@@ -1,4 +1,4 @@
-"""A view computed anew from its sources by Spark, and thrown away: what it would cost without maintenance.
+"""A view recomputed from its sources by Spark, and thrown away: what it would cost without maintenance.
 
     reading      all relations of the view, through their source, as a load does
     computing    the SELECT of the view over them, on a Spark that is warm; the result is not stored

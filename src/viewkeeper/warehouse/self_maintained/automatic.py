@@ -1,4 +1,4 @@
-"""'storage' = 'auto': whether the sources are asked or something is stored, and which of the five, from a few facts.
+"""'storage' = 'auto': whether the sources are queried or something is stored, and which of the five, from a few facts.
 
 outer join                                                      outerjoin
 one table, views, an algorithm asked for, no equality           remote
@@ -89,9 +89,9 @@ def decide(facts: JoinFacts, excluded: frozenset[str] = EXCLUDED) -> Decision:
     order, why = _among_the_five(facts)
     chosen = next((storage for storage in order if storage not in excluded), None)
     if chosen is None:
-        return Decision(REMOTE, (*against, "but no storage is known to be much faster than computing the view anew"))
+        return Decision(REMOTE, (*against, "but no storage is known to be much faster than recomputing the view"))
     if chosen != order[0]:
-        why = (*why, f"{order[0]} would be for that, but is not known to be much faster than computing the view anew")
+        why = (*why, f"{order[0]} would be for that, but is not known to be much faster than recomputing the view")
     return Decision(chosen, (*against, *why))
 
 
@@ -100,9 +100,9 @@ def _needless(facts: JoinFacts) -> str | None:
     if facts.over_views:
         return "it reads views, and follows them without asking anybody"
     if len(facts.relations) == 1:
-        return "it is over one table: its changes are enough, and nobody is asked"
+        return "it is over one table: its changes are enough, and no source is queried"
     if facts.algorithm is not None:
-        return f"it asks for {facts.algorithm}, which asks the sources"
+        return f"it asks for {facts.algorithm}, which queries the sources"
     if not facts.equalities:
         return "a relation is joined by no equality of columns, so partners could not be looked up in what is stored"
     return None

@@ -1,6 +1,6 @@
 """Which storage a view gets, from its property `storage`.
 
-remote             nothing beside the view: the sources are asked
+remote             nothing beside the view: the sources are queried
 one of the five    what it says
 auto               see `automatic.py`
 nothing            remote; for an outer join, which only its storage maintains, outerjoin
@@ -39,11 +39,11 @@ def storage_for(
     if asked == AUTO:
         decision = decide(facts_of(view, sources, rates))
     elif asked is not None:
-        decision = Decision(asked, ("it was asked for",))
+        decision = Decision(asked, ("it was requested",))
     elif outer:
         decision = decide(facts_of(view, sources, rates))
     else:
-        decision = Decision(REMOTE, ("nothing else was asked for",))
+        decision = Decision(REMOTE, ("nothing else was requested",))
     if decision.storage != REMOTE:
         _check(view)
     return decision

@@ -34,7 +34,7 @@ def create(
 ) -> str:
     """Compute everything that is stored for a view, and create it; its name.
 
-    If the choice is left to viewkeeper, the decision is made anew once the relations are read, by their sizes.
+    If the choice is left to viewkeeper, the decision is recreated once the relations are read, by their sizes.
     """
     keeper = views.keeper
     kept = _in_its_group(views, supposed(view, decision))

@@ -39,7 +39,7 @@ class ChangeCost:
 
 @dataclass(frozen=True)
 class RowIdentity:
-    """How the rows of a relation are told apart."""
+    """How the rows of a relation are distinguished."""
 
     relation: str
     by: tuple[str, ...]

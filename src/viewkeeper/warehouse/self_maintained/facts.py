@@ -48,7 +48,7 @@ def with_sizes(facts: JoinFacts, view: View, contents: Mapping[str, Any]) -> Joi
 
 
 def _of_ids(view: View) -> View:
-    """The same joined rows, told apart: a Z-set counts equal rows once."""
+    """The same joined rows, distinguished: a Z-set counts equal rows once."""
     columns = [
         OutputColumn(column, Expression.column(column, type))
         for operand in view.operands

@@ -3,7 +3,7 @@
     one state       the whole batch at once: by Python if it is small, in Arrow, or by Spark if it is very large
     many states     one after the other, each on what those before it have left; every key is looked up once
 
-No source is asked. The change of the view itself is computed only if somebody listens.
+No source is queried. The change of the view itself is computed only if somebody listens.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

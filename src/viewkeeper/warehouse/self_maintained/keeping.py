@@ -1,4 +1,4 @@
-"""The self-maintained views of one warehouse: created, followed, audited, made anew, dropped."""
+"""The self-maintained views of one warehouse: created, followed, audited, recreated, dropped."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,7 @@
-"""Self-maintained views compared with their sources, and made anew from them.
+"""Self-maintained views compared with their sources, and recreated from them.
 
 audit     the view's text run by Spark, and its structures computed, over the relations at its vector
-reload    all structures computed anew; what is different becomes a new state
+reload    all structures recomputed; what is different becomes a new state
 """
 
 from typing import TYPE_CHECKING, Any

@@ -96,7 +96,7 @@ class Contents:
     def go_on(
         self, view: Definition, before: Record, record: Record, gone: pa.Table, come: pa.Table, ids: Names
     ) -> None:
-        """Bring what is remembered of a table from one commit to the next; rows are told apart by their ids."""
+        """Bring what is remembered of a table from one commit to the next; rows are distinguished by their ids."""
         with self._remembering:
             known = {key: one for key, one in self._remembered.items() if key[:3] == _key(view, before, None)[:3]}
         for key, content in known.items():
@@ -177,7 +177,7 @@ def _merged(base: pa.Table, deltas: pa.Table, by: Names) -> pa.Table:
 
 
 class SparkContent:
-    """Rows that are too many for the driver: what is asked for is found by a job."""
+    """Rows that are too many for the driver: what is requested is found by a job."""
 
     def __init__(self, frame: "DataFrame", rows: int) -> None:
         self._frame = frame

@@ -46,7 +46,7 @@ class CubeView:
     """the statement that creates it"""
     estimated_rows: int
     benefit: float
-    """rows that need not be read any more, if every point is asked for once; of the top 0"""
+    """rows that need not be read any more, if every point is requested once; of the top 0"""
     share: float
     """the same as a share of what storing all points would save"""
     cost_after: float

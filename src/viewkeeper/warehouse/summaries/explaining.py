@@ -1,4 +1,4 @@
-"""`explain`: how a view is kept fresh, or would be; told without asking a source and without Spark.
+"""`explain`: how a view is maintained, or would be; told without asking a source and without Spark.
 
 a join       its algorithm, and the order in which each change is joined; if it is self-maintained, what is stored
 a summary    its place in the lattice, what it stores, what it is computed from and why, by which statements
@@ -113,7 +113,7 @@ def _words_of_join(
 
 def _why_remote(stored: Definition) -> tuple[str, ...]:
     told = stored.properties
-    asked = "it was asked for" if PROPERTY in told else "nothing else was asked for"
+    asked = "it was requested" if PROPERTY in told else "nothing else was requested"
     return tuple(told.get(REASONS, ())) or (asked,)
 
 

@@ -67,7 +67,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Serving:
-    """A table that is kept for the sake of others, or serves them besides."""
+    """A table that is stored for others, or serves them besides."""
 
     table: str
     why: str
@@ -187,7 +187,7 @@ class Explanation:
     storage_asked: str | None = None
     """what its property says"""
     storage: str | None = None
-    """of a join: remote if sources are asked, else what is stored for it"""
+    """of a join: remote if sources are queried, else what is stored for it"""
     storage_reasons: tuple[str, ...] = ()
     """why so"""
     self_maintained: SelfMaintained | None = None

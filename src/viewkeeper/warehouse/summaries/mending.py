@@ -1,7 +1,7 @@
-"""Summaries compared with their sources, and made anew from them.
+"""Summaries compared with their sources, and recreated from them.
 
 audit     the text of the summary, run by Spark over the relations at its vector, compared with what its readers see
-reload    facts and dimensions read anew; what is different becomes a new state of core and lattice, in one commit
+reload    facts and dimensions read again; what is different becomes a new state of core and lattice, in one commit
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -156,7 +156,7 @@ def _relations(
 
 
 def reload(summaries: "Summaries", lattice: Lattice) -> None:
-    """Make all tables of a lattice anew."""
+    """Make all tables of a lattice again."""
     keeper, facts, record = summaries.keeper, lattice.facts, summaries.writer.last
     own_core = facts.feed.startswith(RESERVED)
     with _relations(summaries, lattice, fresh=own_core) as (frames, at):

@@ -1,4 +1,4 @@
-"""All tables of a lattice computed anew, and what that changes."""
+"""All tables of a lattice recomputed, and what that changes."""
 
 from typing import TYPE_CHECKING, Any
 

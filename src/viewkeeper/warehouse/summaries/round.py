@@ -86,7 +86,7 @@ class Propagated:
 
 @dataclass(frozen=True)
 class Applied:
-    """What a refresh does to each table: signed rows for the commit, and the content behind it."""
+    """What a refresh does to each table: signed rows for the commit, and the content after it."""
 
     signed: Mapping[str, pa.Table | Replacement]
     contents: Mapping[str, ArrowContent]

@@ -110,7 +110,7 @@ class Waiting:
             _create(commit, pending_name(node), columns, waiting_group(lattice))
 
     def empty(self, commit: Commit, names: Sequence[str], record: Record) -> None:
-        """Tables anew that have rows, without them."""
+        """Tables again that have rows, without them."""
         catalog = self._files.catalogs.read(record.catalog)
         for name in names:
             if record.tables[name].rows:
