@@ -55,7 +55,7 @@ def cube(
     declared foreign keys, or by columns that are called like its key; columns that a declared hierarchy orders are
     levels of one dimension (viewkeeper add-source --hierarchy). The sizes of all points are counted from stored tables,
     or at the source. Then points are chosen greedily: each time the one that saves the most rows, if every point is
-    asked for once. The finest point is always stored. All tables come in one commit, in which those in --replace go:
+    requested once. The finest point is always stored. All tables come in one commit, in which those in --replace go:
     readers have these until then.
 
     Queries over the tables of the source are answered from what is stored: viewkeeper query.
