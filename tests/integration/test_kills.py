@@ -217,10 +217,12 @@ def killed_in_a_row(databases: ThreeDatabases, folder: Path, kills: int, random:
         databases.add_to(warehouse)
         for sql in ALL_KINDS.values():
             warehouse.create_view(sql)
+    log, environment = folder / "run.log", installed(folder)
+    # Compiles the modules, which no life has to do then.
+    subprocess.run([sys.executable, "-m", "viewkeeper", "catch-up", "-w", str(lake)], env=environment, check=True)
     readers = [Reader(lake, view) for view in ("three", "partial", "by_cust")]
     figures, without, first = Figures(), 0, CommitLog(LocalStore(lake)).last().commit
     writers, states = databases.writers(24 * 3600, 7, 0.2), reached(lake)
-    log, environment = folder / "run.log", installed(folder)
     try:
         for kill in range(1, kills + 1):
             with log.open("a") as out:
