@@ -102,7 +102,7 @@ def test_what_spark_would_convert_is_refused(spark):
         ([True, 2], "holds bool and int"),
         ([datetime.datetime(2024, 1, 1), datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)], "with a time zone and"),
         ([datetime.datetime(2024, 1, 1), datetime.date(2024, 1, 1)], "holds date and datetime"),
-        ([Decimal(10**30), Decimal("0.0000000001")], "31 digits before the point and 10 behind"),
+        ([Decimal(10**30), Decimal("0.0000000001")], "31 digits before the point and 10 after"),
         ([Decimal("NaN")], "no DECIMAL"),
         ([object()], "holds object"),
     ],
@@ -210,7 +210,7 @@ def test_times_do_not_depend_on_the_session(elsewhere):
 
 @pytest.mark.parametrize("columns", [("a", "A"), ("a", "b", "a"), ("_VK_weight",)])
 def test_names_that_differ_in_case_are_refused_whatever_the_session(elsewhere, columns):
-    with pytest.raises(DefinitionError, match="upper from lower case"):
+    with pytest.raises(DefinitionError, match="upper and lower case"):
         SparkZSet.of_rows(elsewhere, columns, [])
 
 
