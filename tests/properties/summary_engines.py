@@ -15,7 +15,7 @@ import pyarrow as pa
 from summary_oracle import Oracle
 
 from viewkeeper.summary.statements import extremes_of_groups, whole_table
-from viewkeeper.warehouse import keeper
+from viewkeeper.warehouse import spark_agreement
 from viewkeeper.warehouse.altering import altering
 from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.summaries import contents, creating, first_content, round, waiting
@@ -26,7 +26,7 @@ ENGINES = ("driver", "appended", "recompute", "spark", "files")
 _FEW = (round, "MOST_CHANGES_ON_DRIVER", -1), (waiting, "MOST_CHANGES_ON_DRIVER", -1), (first_content, "SMALL", -1)
 _APPENDED = ((creating, "MOST_REWRITTEN", -1),)
 # That Spark reads a definition as the driver does is compared when a view is created, in Spark; other tests have that.
-_AGREED = (keeper, "check_agreement", lambda *_: None), (altering, "check_agreement", lambda *_: None)
+_AGREED = (spark_agreement, "check_agreement", lambda *_: None), (altering, "check_agreement", lambda *_: None)
 _LARGE = ((contents, "SMALL", -1), (contents, "MOST_ON_DRIVER", -1))
 
 
