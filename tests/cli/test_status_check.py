@@ -48,7 +48,8 @@ def test_a_halted_view(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         # Halted by its own refresh and not by a group: a line of the log says so, too.
         code, log = call("run", "--exit-on-failure")
     assert code == 1
-    assert [line.partition(" ")[2] for line in log.splitlines() if " view " in line] == [
+    said = [line.partition(" ")[2] for line in log.splitlines()]
+    assert [line for line in said if line.startswith("view ")] == [
         "view by_item: halted: refreshing by_item failed: KeyError('g0'); the way out: viewkeeper reload by_item"
     ]
     for words in (("status", "--check"), ("catch-up",), ("run", "--seconds", "0")):
