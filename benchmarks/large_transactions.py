@@ -99,7 +99,7 @@ class PostgreSql:
         import psycopg
 
         with psycopg.connect(self.url) as connection:
-            connection.execute(statement)  # type: ignore[call-overload]
+            connection.execute(statement.encode())
 
     def insert(self, first: int, last: int) -> None:
         """Orders with these numbers, in one transaction."""

@@ -140,9 +140,9 @@ def resident(pid: int) -> int:
         if not entry.name.isdigit():
             continue
         try:
-            told = (entry / "stat").read_text().rpartition(")")[2].split()
-            if int(entry.name) == pid or int(told[1]) == pid:
-                total += int(told[21]) * os.sysconf("SC_PAGE_SIZE")
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if int(entry.name) == pid or int(fields[1]) == pid:
+                total += int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
         except (OSError, IndexError, ValueError):
             continue
     return total

@@ -13,7 +13,7 @@ Spark is started when the first Z-set needs it, and not before.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import WEIGHT, On, Row
@@ -97,13 +97,14 @@ class Engines:
 class AdaptiveZSet:
     """A Z-set that is in memory, in Arrow or on Spark; see `zset.ZSet` for what the operations mean."""
 
-    __slots__ = ("_engines", "_file", "_held", "_known_large", "_moved", "columns")
+    __slots__ = ("_engines", "_file", "_held", "_in_arrow", "_known_large", "_on_spark", "columns")
 
     def __init__(self, engines: Engines, held: "Held", file: "Path | None" = None) -> None:
         self._engines = engines
         self._held = engines.fitting(held)
-        self._moved: dict[str, ArrowZSet | SparkZSet] = {}
-        """the same Z-set in engines for larger ones, where it was needed"""
+        self._in_arrow: ArrowZSet | None = None
+        self._on_spark: SparkZSet | None = None
+        """the same Z-set in the engines for larger ones, where it was needed"""
         self._known_large = False
         self._file = file
         """where the rows lie, if Spark reads them from a file"""
@@ -153,18 +154,18 @@ class AdaptiveZSet:
     def _spark(self) -> "SparkZSet":
         held: Any = self._held
         if _is_on_spark(held):
-            return held  # type: ignore[no-any-return]
-        if "spark" not in self._moved:
-            self._moved["spark"] = self._engines.on_spark(held)
-        return self._moved["spark"]  # type: ignore[return-value]
+            return cast("SparkZSet", held)
+        if self._on_spark is None:
+            self._on_spark = self._engines.on_spark(held)
+        return self._on_spark
 
     def _arrow(self) -> "ArrowZSet":
         held: Any = self._held
         if not isinstance(held, MemoryZSet):
-            return held  # type: ignore[no-any-return]
-        if "arrow" not in self._moved:
-            self._moved["arrow"] = self._engines.in_arrow(held)
-        return self._moved["arrow"]  # type: ignore[return-value]
+            return cast("ArrowZSet", held)
+        if self._in_arrow is None:
+            self._in_arrow = self._engines.in_arrow(held)
+        return self._in_arrow
 
     def _with(self, other: "AdaptiveZSet") -> tuple[Any, Any]:
         """Both in the engine for the larger one."""

@@ -16,7 +16,7 @@ class Action(StrEnum):
     ALTER = "alter"
     """only how a view is kept is different: its rows stay"""
     RELOAD = "reload"
-    """a view is recreated beside the old one, which readers have until then; its states begin anew too"""
+    """a view is recreated beside the old one, which readers have until then; its states begin again too"""
     KEEP = "keep"
     DROP = "drop"
     REMOVE = "remove"

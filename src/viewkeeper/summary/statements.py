@@ -116,7 +116,7 @@ def union_of(tables: Sequence[str], columns: Sequence[str]) -> str:
 
 
 def with_extremes(node: Node, linear: str, behind: Mapping[str, str], nodes: Mapping[str, Node]) -> str:
-    """The statement of a whole table with MIN, MAX and COUNT(DISTINCT), from the nodes after them."""
+    """The statement of a whole table with MIN, MAX and COUNT(DISTINCT), from their nodes."""
     items = [f"t.{quoted(column)}" for column in node.columns]
     text = f"\nFROM {linear} AS t"
     for place, name in enumerate(dict.fromkeys(extreme.node for extreme in node.extremes)):
@@ -142,7 +142,7 @@ def with_extremes(node: Node, linear: str, behind: Mapping[str, str], nodes: Map
 
 
 def extremes_of_groups(node: Node, behind: Mapping[str, str], nodes: Mapping[str, Node], wanted: str) -> str:
-    """The statement of MIN and MAX for some groups, from the whole nodes after them, given as statements."""
+    """The statement of MIN and MAX for some groups, from their whole nodes, given as statements."""
     tables = {
         name: "(\nSELECT x.* FROM (\n"
         + indented(behind[name])

@@ -189,16 +189,16 @@ class Catalogs:
             return {
                 view: Definition(
                     view,
-                    told["folder"],
-                    told["group"],
-                    Layout(told["layout"]),
-                    tuple((column, stored_type(type)) for column, type in told["columns"]),
-                    told["created"],
-                    told["retention"],
-                    told["properties"],
-                    Before(*told["before"]) if "before" in told else None,
+                    stored["folder"],
+                    stored["group"],
+                    Layout(stored["layout"]),
+                    tuple((column, stored_type(type)) for column, type in stored["columns"]),
+                    stored["created"],
+                    stored["retention"],
+                    stored["properties"],
+                    Before(*stored["before"]) if "before" in stored else None,
                 )
-                for view, told in body["views"].items()
+                for view, stored in body["views"].items()
             }
         except (ValueError, KeyError, TypeError, DefinitionError) as error:
             raise DamagedWarehouse(

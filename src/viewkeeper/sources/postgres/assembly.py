@@ -46,7 +46,7 @@ class Completed:
 class Assembler:
     """Takes payloads one by one. `altered` says how a table differs from what is captured, by the catalog.
 
-    What is wrong with a change is told where it is: who is after it already, by a reload, need not know of it.
+    A fault of a change is reported at its place: a view that a reload has taken past it is not concerned.
     """
 
     def __init__(self, source: str, tables: Tables, altered: Callable[[Table], Sequence[Alteration]]) -> None:

@@ -6,7 +6,7 @@
     meta    (former, floor)                    the journal mode before us; up to where the log was forgotten
 
 The columns of the log have no type, so that values stay as they are. `seq` is the largest one there and 1: the last row
-of the log is never deleted. (AUTOINCREMENT would leave a table after that cannot be dropped, and its counter lags
+of the log is never deleted. (AUTOINCREMENT would leave a table that cannot be dropped, and its counter lags
 after INSERT OR FAIL.)
 
 INSERT OR REPLACE deletes rows without a trigger (unless recursive_triggers is on). So a BEFORE trigger puts the rows

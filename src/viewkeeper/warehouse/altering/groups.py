@@ -63,15 +63,15 @@ class Groups:
         stored = {name: one.properties[SELF_MAINTAINED] for name, one in self_maintained(catalog).items()}
         lattices: dict[str, tuple[Facts, list[str]]] = {}
         for name, one in catalog.items():
-            if (told := one.properties.get(SUMMARY)) is not None:
-                _, visible = lattices.setdefault(one.group, (Facts(**told["facts"]), []))
+            if (summary := one.properties.get(SUMMARY)) is not None:
+                _, visible = lattices.setdefault(one.group, (Facts(**summary["facts"]), []))
                 if not one.hidden:
                     visible.append(name)
         return cls(
             {name: one.group for name, one in catalog.items()},
             KeptViews(lambda: catalog, overview.sources).all(),
-            {name: Level[told["level"].upper()] for name, told in stored.items()},
-            {name: tuple(told["tables"]) for name, told in stored.items()},
+            {name: Level[view["level"].upper()] for name, view in stored.items()},
+            {name: tuple(view["tables"]) for name, view in stored.items()},
             lattices,
             set(overview.halts),
         )

@@ -27,7 +27,7 @@ def reload_as(keeper: "Keeper", plan: Plan) -> None:
 
 
 def alter_together(keeper: "Keeper", statements: Sequence[str]) -> None:
-    """Make several views what these definitions say, and those that read them again, all by one commit."""
+    """Alter several views to these definitions, and recreate those that read them, all by one commit."""
     catalog = keeper.writer.catalog
     asked = {name_in(create.sql): create.sql for create in map(read_create, statements)}
     present = [name for name in asked if present_of(catalog, name)]

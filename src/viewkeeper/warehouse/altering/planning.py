@@ -136,7 +136,7 @@ def _refuse_circle(name: str, sql: str, dependants: tuple[str, ...]) -> None:
 
 
 def _compared(overview: Overview, present: tuple[Definition, ...], new: Parsed) -> Differences | str:
-    """What is different; or why that cannot be told, and the view must be recreated."""
+    """What is different; or why that is not known, and the view must be recreated."""
     sql = definition_of(present[0])
     assert sql is not None
     try:

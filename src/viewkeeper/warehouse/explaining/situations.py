@@ -104,7 +104,7 @@ class ExtremeFacts:
 
     called: str
     node: str
-    """the hidden table after it"""
+    """the hidden table that serves it"""
     recomputed: bool = False
     rows: int | None = None
     """of that table"""

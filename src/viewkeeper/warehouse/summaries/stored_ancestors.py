@@ -1,6 +1,6 @@
 """What queries over tables of sources can be answered from, at one commit.
 
-Tables of a lattice, the dimensions and the fact after them are read at one state: that of the lattice. Of a lattice
+Tables of a lattice, the dimensions and the fact under them are read at one state: that of the lattice. Of a lattice
 that waits for its refresh, or is halted, the dimensions are read as they were when it was refreshed last.
 """
 
