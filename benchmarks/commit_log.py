@@ -23,10 +23,10 @@ from deltalake import DeltaTable
 
 from viewkeeper import Warehouse
 from viewkeeper.clock import monotonic
-from viewkeeper.warehouse.commit_log import CHECKPOINT, CommitLog, record_name
-from viewkeeper.warehouse.record import Record, encode
-from viewkeeper.warehouse.store import LocalStore
-from viewkeeper.warehouse.writer import CLOSED
+from viewkeeper.lake.log.commit_log import CHECKPOINT, CommitLog, record_name
+from viewkeeper.lake.log.record import Record, encode
+from viewkeeper.lake.log.store import LocalStore
+from viewkeeper.lake.writer import CLOSED
 
 TRIES = 3
 VERBS = {

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from viewkeeper import Warehouse
 from viewkeeper.clock import monotonic
-from viewkeeper.warehouse.commit_log import CommitLog
-from viewkeeper.warehouse.store import LocalStore
+from viewkeeper.lake.log.commit_log import CommitLog
+from viewkeeper.lake.log.store import LocalStore
 
 VIEWS = (
     "CREATE MATERIALIZED VIEW named AS SELECT o.id, c.name, o.amount FROM shop.orders o JOIN crm.customers c"

@@ -29,7 +29,7 @@ from mariadb_server import PASSWORD, USER, MariaDb, a_server  # noqa: E402
 from postgres_server import PostgresServer, binaries, private_cluster  # noqa: E402
 
 from viewkeeper import Warehouse  # noqa: E402
-from viewkeeper.warehouse.session import local_session  # noqa: E402
+from viewkeeper.lake.tables.spark_session import local_session  # noqa: E402
 
 VIEW = """SELECT o.id AS id, o.amount AS amount, p.name AS name, r.name AS region
     FROM shop.orders o JOIN crm.people p ON o.cust = p.id JOIN geo.regions r ON p.region = r.id"""

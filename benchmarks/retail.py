@@ -28,7 +28,7 @@ from retail_data import Retail
 from retail_rounds import Medians, in_turns, progress
 from retail_warehouse import INSERTION, UPDATE, RetailWarehouse
 
-from viewkeeper.warehouse.session import local_session
+from viewkeeper.lake.tables.spark_session import local_session
 
 LARGE = 50_000_000
 KINDS = (UPDATE, INSERTION)

@@ -43,8 +43,8 @@ from retail_views import (
     written,
 )
 
-from viewkeeper.warehouse.columns import WEIGHT
-from viewkeeper.warehouse.session import local_session
+from viewkeeper.lake.log.columns import WEIGHT
+from viewkeeper.lake.tables.spark_session import local_session
 
 FIRST_DAY = date(1996, 1, 1)
 ITEMS, CATEGORIES, REGIONS = 1_000, 20, 10

@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
-from viewkeeper.warehouse.compaction import CompactionPolicy
-from viewkeeper.warehouse.session import local_session
+from viewkeeper.lake.compaction import CompactionPolicy
+from viewkeeper.lake.tables.spark_session import local_session
 
 COLUMNS = {"id": "BIGINT", "store": "INT", "item": "STRING", "price": "DECIMAL(10, 2)", "day": "DATE"}
 NAMES = tuple(COLUMNS)

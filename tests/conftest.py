@@ -29,7 +29,7 @@ NO_COMPILING = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.fact
 
 
 def _test_master() -> tuple[str, dict[str, str]]:
-    from viewkeeper.warehouse.session import BRIEF
+    from viewkeeper.lake.tables.spark_session import BRIEF
 
     master = os.environ.get("VIEWKEEPER_TEST_MASTER", "local[2]")
     if master.startswith("local["):
@@ -64,7 +64,7 @@ def own_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """The session of the suite, one in each process that runs tests; VIEWKEEPER_TEST_MASTER puts it on several."""
-    from viewkeeper.warehouse.session import local_session
+    from viewkeeper.lake.tables.spark_session import local_session
 
     session = local_session(*_test_master())
     yield session

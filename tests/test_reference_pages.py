@@ -9,11 +9,12 @@ from viewkeeper import errors
 from viewkeeper.algebra import adaptive
 from viewkeeper.algorithms.registry import ALGORITHMS
 from viewkeeper.cli.main import VERBS
+from viewkeeper.lake.tables import driver_memory, small_loads
+from viewkeeper.lake.tables import spark_session as session
 from viewkeeper.project.defaults import OF_KINDS, Kind
 from viewkeeper.sql import definition
 from viewkeeper.sql.grouping import MOST_DIMENSIONS, MOST_SETS
 from viewkeeper.storage.self_maintained import STORAGES
-from viewkeeper.warehouse import driver_memory, session, small_loads
 from viewkeeper.warehouse.self_maintained.automatic import REMOTE
 from viewkeeper.warehouse.self_maintained.choosing import AUTO, OF_SELF_MAINTAINED
 from viewkeeper.warehouse.summaries import contents

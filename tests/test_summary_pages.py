@@ -11,13 +11,13 @@ from page_examples import run_page
 from viewkeeper import Warehouse
 from viewkeeper.cli.main import VERBS
 from viewkeeper.errors import UnsupportedClause
+from viewkeeper.lake.tables import driver_memory
 from viewkeeper.sql.definition import PROPERTIES
 from viewkeeper.sql.grouping import MOST_DIMENSIONS, MOST_SETS
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Function, SummaryView
 from viewkeeper.summary.statements import MAX_PRECISION
-from viewkeeper.warehouse import driver_memory
 from viewkeeper.warehouse.summaries import contents, creating, decision, refused, round, schedule
 from viewkeeper.warehouse.summaries.rounding import SAME
 

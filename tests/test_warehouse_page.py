@@ -11,12 +11,12 @@ from click.testing import CliRunner
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.cli.main import viewkeeper
-from viewkeeper.warehouse.catalog import Layout
-from viewkeeper.warehouse.commit_log import record_name
-from viewkeeper.warehouse.halted import HALTED
-from viewkeeper.warehouse.record import unseal
+from viewkeeper.lake.log.catalog import Layout
+from viewkeeper.lake.log.commit_log import record_name
+from viewkeeper.lake.log.halts import HALTED
+from viewkeeper.lake.log.record import unseal
+from viewkeeper.lake.log.source_files import SOURCES, WORKSPACES
 from viewkeeper.warehouse.running import RUNNING
-from viewkeeper.warehouse.source_files import SOURCES, WORKSPACES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

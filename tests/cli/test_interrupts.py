@@ -25,7 +25,7 @@ def add(self, rows, weight=1):
 CollectedRows.add = add
 """
 BEFORE_THE_RECORD = """
-from viewkeeper.warehouse.commit_log import CommitLog
+from viewkeeper.lake.log.commit_log import CommitLog
 append = CommitLog.append
 def appended(self, record):
     if record.commit > 0:
@@ -35,7 +35,7 @@ def appended(self, record):
 CommitLog.append = appended
 """
 IN_A_COMMIT_OF_A_GROUP = """
-from viewkeeper.warehouse.commit_log import CommitLog
+from viewkeeper.lake.log.commit_log import CommitLog
 append = CommitLog.append
 def appended(self, record):
     here()

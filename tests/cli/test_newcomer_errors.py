@@ -16,7 +16,7 @@ import pytest
 
 from viewkeeper import Warehouse
 from viewkeeper.cli.main import main
-from viewkeeper.warehouse import store as stores
+from viewkeeper.lake.log import store as stores
 
 SECRET = "gr8-s3cret"
 VIEW = "CREATE MATERIALIZED VIEW"
@@ -57,7 +57,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def no_java(patch: pytest.MonkeyPatch) -> None:
     patch.setenv("PATH", "")
     patch.delenv("JAVA_HOME", raising=False)
-    patch.setattr("viewkeeper.warehouse.session.running_session", lambda: None)
+    patch.setattr("viewkeeper.lake.tables.spark_session.running_session", lambda: None)
 
 
 def no_psycopg(patch: pytest.MonkeyPatch) -> None:
@@ -352,7 +352,7 @@ exit 1
 
 def test_a_java_that_is_too_old(tmp_path: Path) -> None:
     from viewkeeper.errors import SparkMissing
-    from viewkeeper.warehouse.session import _did_not_start
+    from viewkeeper.lake.tables.spark_session import _did_not_start
 
     said = tmp_path / "said"
     said.write_text(OLD_JAVA)

@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.cli.main import main, viewkeeper
-from viewkeeper.warehouse.store import LocalStore
+from viewkeeper.lake.log.store import LocalStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

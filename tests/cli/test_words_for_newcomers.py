@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from viewkeeper.cli.main import viewkeeper
 from viewkeeper.cli.vacuum import oldest_lines
 from viewkeeper.durations import in_words
-from viewkeeper.warehouse.store import storage_failure
+from viewkeeper.lake.log.store import storage_failure
 
 
 def test_vacuum_lists_no_hidden_tables_and_tells_whose_own_retention_won() -> None:

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from viewkeeper.demo.demonstration import Quiet
 from viewkeeper.demo.freshness import lags
+from viewkeeper.lake.log.record import GroupState, Record
 from viewkeeper.mediator.report import GroupReport, Report, SourceReport
-from viewkeeper.warehouse.record import GroupState, Record
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 

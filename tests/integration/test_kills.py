@@ -21,8 +21,8 @@ from postgres_server import PostgresServer
 from three_databases import THREE_WAY, WITHIN, ThreeDatabases, three_databases
 
 from viewkeeper.clock import Random, monotonic, now, seeded
-from viewkeeper.warehouse.commit_log import CommitLog
-from viewkeeper.warehouse.store import LocalStore
+from viewkeeper.lake.log.commit_log import CommitLog
+from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.warehouse.warehouse import Warehouse
 
 

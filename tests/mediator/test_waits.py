@@ -16,12 +16,12 @@ from viewkeeper.checker.history import History, State
 from viewkeeper.checker.judge import check
 from viewkeeper.checker.judgement import Reason
 from viewkeeper.errors import PositionLost
+from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.levels import Level
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.mediator.waits import ASKED, TIMEOUT, GivenUp, Wait
 from viewkeeper.messages import Change, GlobalPart
 from viewkeeper.warehouse.incomplete import IncompleteTransactions
-from viewkeeper.warehouse.store import LocalStore
 
 whole_ones = pytest.mark.parametrize("algorithm", ["batched-sweep", "g-strobe"])
 

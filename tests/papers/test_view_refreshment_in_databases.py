@@ -20,9 +20,9 @@ from refreshment_figures import FIGURE_2_JOIN
 from refreshment_history import HISTORY, NOV_15, NOV_17
 from refreshment_paper import SELECT, STRUCTURES, Moment, Row, Rows
 
+from viewkeeper.lake.log.states import State
 from viewkeeper.messages import Vector
 from viewkeeper.warehouse.audits import Audit
-from viewkeeper.warehouse.states import State
 from viewkeeper.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:

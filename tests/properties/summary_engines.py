@@ -14,10 +14,10 @@ from unittest.mock import patch
 import pyarrow as pa
 from summary_oracle import Oracle
 
+from viewkeeper.lake.log.record import Record
 from viewkeeper.summary.statements import extremes_of_groups, whole_table
 from viewkeeper.warehouse import spark_agreement
 from viewkeeper.warehouse.altering import altering
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.summaries import contents, creating, first_content, round, waiting
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.round import Changes, Rounds

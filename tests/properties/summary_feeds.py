@@ -13,8 +13,8 @@ from summary_schemas import Bag, Table
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import Random
+from viewkeeper.lake.log.columns import WEIGHT
 from viewkeeper.messages import position
-from viewkeeper.warehouse.columns import WEIGHT
 from viewkeeper.warehouse.warehouse import Warehouse
 
 SOURCE = "src"

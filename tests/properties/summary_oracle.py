@@ -15,8 +15,8 @@ from sqlglot import exp
 from summary_definitions import Definition
 from summary_schemas import Bag, Row, Table
 
-from viewkeeper.warehouse import catalog
-from viewkeeper.warehouse.columns import arrow_schema
+from viewkeeper.lake.log import catalog
+from viewkeeper.lake.log.columns import arrow_schema
 
 # Spark's functions that give NULL for what does not fit; here everything fits, with every digit.
 MACROS = """

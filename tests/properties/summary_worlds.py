@@ -23,9 +23,9 @@ from summary_oracle import Oracle, differences
 from summary_schemas import Bag, Model, Row, random_schema
 
 from viewkeeper.clock import seeded
-from viewkeeper.warehouse.catalog import Definition as Stored
-from viewkeeper.warehouse.catalog import families
-from viewkeeper.warehouse.session import local_session
+from viewkeeper.lake.log.catalog import Definition as Stored
+from viewkeeper.lake.log.catalog import families
+from viewkeeper.lake.tables.spark_session import local_session
 from viewkeeper.warehouse.summaries.contents import read_rows
 from viewkeeper.warehouse.summaries.keeping import Summaries
 from viewkeeper.warehouse.warehouse import Warehouse

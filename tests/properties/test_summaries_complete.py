@@ -8,7 +8,7 @@ from summary_oracle import differences
 from summary_schemas import Row
 from summary_worlds import World, world
 
-from viewkeeper.warehouse.catalog import families
+from viewkeeper.lake.log.catalog import families
 from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.contents import read_rows
 

@@ -12,6 +12,7 @@ from summary_shop import stores as known_stores
 from summary_worlds import shown_rows
 
 from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.lake.log.columns import WEIGHT
 from viewkeeper.messages import position
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
@@ -20,7 +21,6 @@ from viewkeeper.summary.content import ArrowContent
 from viewkeeper.summary.defined import defined
 from viewkeeper.summary.hidden_nodes import with_hidden
 from viewkeeper.summary.plan import CHANGES, Lineage, changes_of
-from viewkeeper.warehouse.columns import WEIGHT
 from viewkeeper.warehouse.warehouse import Warehouse
 
 

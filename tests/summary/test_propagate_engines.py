@@ -19,6 +19,7 @@ from summary_oracle import arrow_rows
 from summary_schemas import FACT, Bag, Model, Schema, random_schema
 
 from viewkeeper.clock import seeded
+from viewkeeper.lake.log.columns import WEIGHT, arrow_type
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
@@ -31,7 +32,6 @@ from viewkeeper.summary.node import Node
 from viewkeeper.summary.plan import CHANGES, Lineage, Plan, changes_of
 from viewkeeper.summary.propagate_arrow import ArrowInputs, propagate_arrow
 from viewkeeper.summary.star import Dimension
-from viewkeeper.warehouse.columns import WEIGHT, arrow_type
 
 ON_DRIVER = range(16)
 IN_SPARK = range(100, 106)

@@ -23,8 +23,8 @@ from lakes import TOTAL_TYPES, make_large_commit, make_small_commit, prepare
 from stored_content import Stored
 
 from viewkeeper.errors import StorageFailure
-from viewkeeper.warehouse.loading import Staging
-from viewkeeper.warehouse.store import LocalStore
+from viewkeeper.lake.log.store import LocalStore
+from viewkeeper.lake.tables.loads import Staging
 from viewkeeper.warehouse.warehouse import Warehouse
 
 PAGE = 4096

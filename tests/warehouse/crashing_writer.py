@@ -24,8 +24,8 @@ from urllib.parse import unquote, urlsplit
 from deltalake import DeltaTable
 from lakes import ORDER_TYPES, make_growing_commit, make_large_commit, make_small_commit
 
-from viewkeeper.warehouse import delta_table
-from viewkeeper.warehouse.compaction import CompactionPolicy
+from viewkeeper.lake.compaction import CompactionPolicy
+from viewkeeper.lake.tables import delta_table
 from viewkeeper.warehouse.warehouse import Warehouse
 
 CHANGING = {"os.link", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate"}
@@ -131,7 +131,7 @@ def vacuum(root: str, steps: Steps) -> None:
 
 
 def compact(root: str, steps: Steps) -> None:
-    from viewkeeper.warehouse import compacted_base
+    from viewkeeper.lake import compacted_base
 
     compacted_base.write_frame = steps.around("write", compacted_base.write_frame)
     wh = Warehouse.open(root, _spark(), compaction=None)
@@ -140,7 +140,7 @@ def compact(root: str, steps: Steps) -> None:
 
 
 def load(root: str, steps: Steps) -> None:
-    from viewkeeper.warehouse import loading
+    from viewkeeper.lake.tables import loads as loading
 
     loading.write_frame = steps.around("write", loading.write_frame)
     spark = _spark()
@@ -179,7 +179,7 @@ def load_and_die_halfway(root: str) -> None:
     """Be killed while Spark is writing, and the JVM first: by a worker that has passed on some rows and has more."""
     from pyspark.sql import functions as F
 
-    from viewkeeper.warehouse.session import BRIEF, local_session
+    from viewkeeper.lake.tables.spark_session import BRIEF, local_session
 
     spark, driver = local_session("local[1]", BRIEF), os.getpid()
     jvm = spark.sparkContext._gateway.proc.pid
@@ -223,7 +223,7 @@ def main() -> None:
         load_and_die_halfway(sys.argv[-1])
         return
     if "--spark" in sys.argv:
-        from viewkeeper.warehouse.session import BRIEF, local_session
+        from viewkeeper.lake.tables.spark_session import BRIEF, local_session
 
         _SESSIONS.append(local_session("local[1]", BRIEF))
     print("ready", flush=True)

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from viewkeeper.warehouse import delta_table, store
+from viewkeeper.lake.log import store
+from viewkeeper.lake.tables import delta_table
 
 
 class FullDisk:

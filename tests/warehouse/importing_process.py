@@ -25,7 +25,7 @@ def main() -> None:
     from viewkeeper.algebra.adaptive import Engines
 
     def spark() -> Any:
-        from viewkeeper.warehouse.session import BRIEF, local_session
+        from viewkeeper.lake.tables.spark_session import BRIEF, local_session
 
         few_compiled = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
         return local_session(settings={**BRIEF, **few_compiled}, quiet=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from viewkeeper.algebra.memory import MemoryZSet
-from viewkeeper.warehouse.commit import Commit
+from viewkeeper.lake.commit import Commit
 from viewkeeper.warehouse.warehouse import Warehouse
 
 ORDERS = ("id", "item")

@@ -17,10 +17,11 @@ from pyspark.sql import functions as F
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import Random, seeded
+from viewkeeper.lake.compaction import merge_deltas
+from viewkeeper.lake.log.store import LocalStore
+from viewkeeper.lake.tables import staged
 from viewkeeper.messages import position
-from viewkeeper.warehouse import staged, warehouse
-from viewkeeper.warehouse.compaction import merge_deltas
-from viewkeeper.warehouse.store import LocalStore
+from viewkeeper.warehouse import warehouse
 from viewkeeper.warehouse.warehouse import Warehouse
 
 COLUMNS = {

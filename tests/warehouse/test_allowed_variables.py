@@ -12,9 +12,9 @@ import pytest
 
 from viewkeeper.cli.main import main
 from viewkeeper.errors import SourceUnavailable, StorageFailure, UsageError, VariableNotAllowed
+from viewkeeper.lake.log.record import seal, unseal
 from viewkeeper.sources.urls import host_of, taken_variables
 from viewkeeper.warehouse.allowed_variables import VARIABLE, AllowedVariables
-from viewkeeper.warehouse.record import seal, unseal
 from viewkeeper.warehouse.warehouse import Warehouse
 
 SECRET = "hunter2-of-the-cloud"

@@ -15,14 +15,14 @@ from test_computed_views import HISTORY, ROWS, TENTHS, VIEWS, Stored, add_states
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import seeded
 from viewkeeper.errors import ExpressionError, StateGone, UnknownView, UsageError
+from viewkeeper.lake.compaction import merge_deltas
+from viewkeeper.lake.tables.delta_table import DataFile
 from viewkeeper.messages import position
 from viewkeeper.sql.one_nan import one_nan
 from viewkeeper.warehouse.arrow_reading import stored_tables
 from viewkeeper.warehouse.arrow_reading.changed_rows import changes_of, read_changed
 from viewkeeper.warehouse.arrow_reading.parts import parts_of, read_part, repeated
 from viewkeeper.warehouse.arrow_reading.stored_tables import StoredTable
-from viewkeeper.warehouse.compaction import merge_deltas
-from viewkeeper.warehouse.delta_table import DataFile
 from viewkeeper.warehouse.warehouse import Warehouse
 
 Row = tuple[Any, ...]

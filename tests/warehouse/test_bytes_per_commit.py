@@ -13,11 +13,11 @@ from lakes import ORDER_TYPES, orders
 from lakes import place as position
 from stored_content import Stored
 
+from viewkeeper.lake.compaction import CompactionPolicy
+from viewkeeper.lake.log.commit_log import CommitLog
+from viewkeeper.lake.log.store import LocalStore, storage_failure
+from viewkeeper.lake.tables import delta_log
 from viewkeeper.storage.self_maintained import STORAGES
-from viewkeeper.warehouse import delta_log
-from viewkeeper.warehouse.commit_log import CommitLog
-from viewkeeper.warehouse.compaction import CompactionPolicy
-from viewkeeper.warehouse.store import LocalStore, storage_failure
 from viewkeeper.warehouse.warehouse import Warehouse
 
 MAXIMA = (

@@ -17,11 +17,11 @@ from stored_content import checksums
 
 from viewkeeper.clock import seeded
 from viewkeeper.errors import DamagedWarehouse, StateGone
-from viewkeeper.warehouse.commit_log import BETWEEN_CHECKPOINTS, CHECKPOINT, COMMITS, CommitLog, record_name
-from viewkeeper.warehouse.record import Record, encode
-from viewkeeper.warehouse.store import LocalStore
+from viewkeeper.lake.log.commit_log import BETWEEN_CHECKPOINTS, CHECKPOINT, COMMITS, CommitLog, record_name
+from viewkeeper.lake.log.record import Record, encode
+from viewkeeper.lake.log.store import LocalStore
+from viewkeeper.lake.writer import CLOSED
 from viewkeeper.warehouse.warehouse import Warehouse
-from viewkeeper.warehouse.writer import CLOSED
 
 FEW, MANY = 50, 1600
 

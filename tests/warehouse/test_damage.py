@@ -19,8 +19,8 @@ from viewkeeper.errors import (
     ViewkeeperError,
     WarehouseError,
 )
-from viewkeeper.warehouse.compaction import CompactionPolicy, merge_deltas
-from viewkeeper.warehouse.record import seal
+from viewkeeper.lake.compaction import CompactionPolicy, merge_deltas
+from viewkeeper.lake.log.record import seal
 from viewkeeper.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from viewkeeper.warehouse.driver_memory import SHARE, share_of_memory
+from viewkeeper.lake.tables.driver_memory import SHARE, share_of_memory
 
 
 def test_without_limits_it_is_a_share_of_what_is_installed(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from images import copy
 from lakes import make_large_commit, make_small_commit, prepare
 
-from viewkeeper.warehouse.compaction import CompactionPolicy
+from viewkeeper.lake.compaction import CompactionPolicy
 from viewkeeper.warehouse.warehouse import Warehouse
 
 

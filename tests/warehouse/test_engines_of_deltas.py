@@ -8,8 +8,8 @@ from pyspark.sql import functions as F
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import BadDelta
+from viewkeeper.lake.tables import loads as loading
 from viewkeeper.messages import position
-from viewkeeper.warehouse import loading
 from viewkeeper.warehouse.warehouse import Warehouse
 
 COLUMNS = {"id": "INT", "name": "STRING"}

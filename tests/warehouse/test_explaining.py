@@ -17,7 +17,7 @@ from sqlglot import exp
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import DefinitionError, UnknownName, UnknownView
-from viewkeeper.warehouse.source_files import SourceFiles
+from viewkeeper.lake.log.source_files import SourceFiles
 from viewkeeper.warehouse.summaries.explained_query import QueryExplanation
 from viewkeeper.warehouse.summaries.explanation import Explanation, Table
 

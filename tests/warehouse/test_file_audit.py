@@ -14,9 +14,9 @@ from lakes import add_states, prepare
 from viewkeeper.cli.main import viewkeeper
 from viewkeeper.clock import seeded
 from viewkeeper.errors import DamagedWarehouse
-from viewkeeper.warehouse.file_audit import audit_files
-from viewkeeper.warehouse.parquet_files import checksum_in, checksum_of
-from viewkeeper.warehouse.store import open_store
+from viewkeeper.lake.file_audit import audit_files
+from viewkeeper.lake.log.store import open_store
+from viewkeeper.lake.tables.parquet_files import checksum_in, checksum_of
 from viewkeeper.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def test_a_reader_sees_no_other_values(lake: Path) -> None:
 def test_pages_of_large_files_are_verified(
     tmp_path: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from viewkeeper.warehouse import parquet_files
+    from viewkeeper.lake.tables import parquet_files
 
     monkeypatch.setattr(parquet_files, "SMALL", 0)
     with Warehouse.open(tmp_path / "lake", spark) as wh:

@@ -13,9 +13,10 @@ import pytest
 from pending_changes import VIEWS, make_pending
 
 from viewkeeper import Warehouse
+from viewkeeper.lake.log import source_files
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
-from viewkeeper.warehouse import kept_views, source_files
+from viewkeeper.warehouse import kept_views
 
 READ = """
 import sys

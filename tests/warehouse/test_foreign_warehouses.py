@@ -10,8 +10,8 @@ import pytest
 
 from viewkeeper.cli.main import main
 from viewkeeper.errors import DamagedWarehouse, SyntaxProblem, UnsupportedClause, ViewkeeperError
+from viewkeeper.lake.log.record import seal, unseal
 from viewkeeper.sql.stored_text import stored_expression, stored_type
-from viewkeeper.warehouse.record import seal, unseal
 from viewkeeper.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from lakes import ORDER_TYPES, make_large_commit, make_small_commit
 from stored_content import Stored
 
 from viewkeeper.errors import StorageFailure
-from viewkeeper.warehouse.commit import side_by_side
-from viewkeeper.warehouse.compaction import CompactionPolicy
+from viewkeeper.lake.commit import side_by_side
+from viewkeeper.lake.compaction import CompactionPolicy
 from viewkeeper.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from lakes import make_growing_commit, make_small_commit
 from stored_content import Stored
 
 from viewkeeper.errors import StateGone, StorageFailure
+from viewkeeper.lake.log.record import Record
 from viewkeeper.warehouse.arrow_reading.changed_rows import changes_of, read_changed
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries import creating, keeping
 from viewkeeper.warehouse.warehouse import Warehouse

@@ -14,11 +14,11 @@ from viewkeeper import Warehouse
 from viewkeeper.cli.bench import _verdict
 from viewkeeper.cli.main import viewkeeper
 from viewkeeper.errors import UnknownView
-from viewkeeper.warehouse.catalog import Definition, Layout
+from viewkeeper.lake.log.catalog import Definition, Layout
+from viewkeeper.lake.log.record import Record
 from viewkeeper.warehouse.measuring.bench import ViewBench
 from viewkeeper.warehouse.measuring.recompute import Recomputed
 from viewkeeper.warehouse.measuring.refreshes import refreshes_of
-from viewkeeper.warehouse.record import Record
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from viewkeeper.warehouse import session
+from viewkeeper.lake.tables import spark_session as session
 from viewkeeper.warehouse.warehouse import _Session
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 import threading
 
 from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.lake.compaction import CompactionPolicy
 from viewkeeper.messages import position
-from viewkeeper.warehouse.compaction import CompactionPolicy
 from viewkeeper.warehouse.warehouse import Warehouse
 
 COMMITS = 100

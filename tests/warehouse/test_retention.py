@@ -20,9 +20,10 @@ from stored_content import HOME, Stored, checksums
 
 from viewkeeper.clock import now
 from viewkeeper.errors import StateGone, UsageError
-from viewkeeper.warehouse import commit as commit_module
-from viewkeeper.warehouse import pins, store, vacuum, writer
-from viewkeeper.warehouse.compaction import merge_deltas
+from viewkeeper.lake import commit as commit_module
+from viewkeeper.lake import vacuum, writer
+from viewkeeper.lake.compaction import merge_deltas
+from viewkeeper.lake.log import pins, store
 from viewkeeper.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:

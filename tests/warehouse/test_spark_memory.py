@@ -8,8 +8,8 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.sql import SparkSession
 
 from viewkeeper.errors import BadDelta, EngineFailure, StorageFailure, may_pass
-from viewkeeper.warehouse import session
-from viewkeeper.warehouse.spark_files import spark_errors
+from viewkeeper.lake.tables import spark_session as session
+from viewkeeper.lake.tables.spark_files import spark_errors
 from viewkeeper.warehouse.summaries.keeping import Summaries
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from viewkeeper.warehouse import session
+from viewkeeper.lake.tables import spark_session as session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,8 +9,8 @@ import pytest
 
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.lake.log.catalog import SORTED_BY
 from viewkeeper.warehouse import touched_rows as lookup
-from viewkeeper.warehouse.catalog import SORTED_BY
 from viewkeeper.warehouse.touched_rows import touched_rows
 
 ROWS = 150_000

@@ -18,10 +18,10 @@ from lakes import ORDER_TYPES, make_large_commit, make_small_commit, orders
 from stored_content import Stored, checksums
 
 from viewkeeper.errors import UsageError, ViewkeeperError, WriterPresent
-from viewkeeper.warehouse import compacted_base
-from viewkeeper.warehouse.commit_log import record_name
-from viewkeeper.warehouse.compaction import CompactionPolicy, compact
-from viewkeeper.warehouse.record import decode, encode
+from viewkeeper.lake import compacted_base
+from viewkeeper.lake.compaction import CompactionPolicy, compact
+from viewkeeper.lake.log.commit_log import record_name
+from viewkeeper.lake.log.record import decode, encode
 from viewkeeper.warehouse.warehouse import Warehouse
 
 # --- the lock ---

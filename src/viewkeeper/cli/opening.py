@@ -146,7 +146,7 @@ def _urls_of_project() -> dict[str, str]:
 
 def start_spark(*, quiet: bool, brief: bool) -> Any:
     """The session of this process; says so if it has to be started, for that takes seconds."""
-    from viewkeeper.warehouse.session import BRIEF, local_session, running_session
+    from viewkeeper.lake.tables.spark_session import BRIEF, local_session, running_session
 
     with announced("starting Spark ...", quiet=quiet or running_session() is not None):
         return local_session(settings=BRIEF if brief else {}, quiet=True)

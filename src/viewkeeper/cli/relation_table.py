@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.source_files import SourceDefinition
+    from viewkeeper.lake.log.source_files import SourceDefinition
 
 
 def show_relations(sources: "Iterable[SourceDefinition]") -> None:

@@ -1,6 +1,6 @@
 """Ctrl-C: what is under way is undone, and people are told at which commit the warehouse is.
 
-A commit is all or nothing (`warehouse/writer.py`), so there is nothing to clear up here: the interrupt goes through
+A commit is all or nothing (`lake/writer.py`), so there is nothing to clear up here: the interrupt goes through
 every `with` block on its way, and what it finds half done is put back.
 """
 
@@ -21,8 +21,8 @@ def last_commit() -> int | None:
     if _written is None:
         return None
     from viewkeeper.errors import ViewkeeperError
-    from viewkeeper.warehouse.commit_log import CommitLog
-    from viewkeeper.warehouse.store import open_store
+    from viewkeeper.lake.log.commit_log import CommitLog
+    from viewkeeper.lake.log.store import open_store
 
     try:
         return CommitLog(open_store(_written)).last().commit

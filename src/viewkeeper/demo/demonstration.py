@@ -24,11 +24,11 @@ from viewkeeper.demo.retail import HIERARCHIES, TABLES
 from viewkeeper.demo.views import JOINS, VIEWS, create
 from viewkeeper.demo.writers import Writers
 from viewkeeper.demo.writing import Order
+from viewkeeper.lake.log.commit_log import CommitLog
+from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.log.store import open_store
 from viewkeeper.mediator.report import GroupReport, Report
 from viewkeeper.warehouse.audits import Audit
-from viewkeeper.warehouse.commit_log import CommitLog
-from viewkeeper.warehouse.record import Record
-from viewkeeper.warehouse.store import open_store
 from viewkeeper.warehouse.summaries.keeping import METRICS
 from viewkeeper.warehouse.warehouse import Warehouse
 

@@ -9,7 +9,7 @@ of its k-th transaction. Both clocks are that of this machine.
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from viewkeeper.warehouse.record import Record
+from viewkeeper.lake.log.record import Record
 
 
 def lags(

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from viewkeeper.errors import DamagedWarehouse
-from viewkeeper.warehouse.commit_log import HOME
-from viewkeeper.warehouse.record import seal, unseal
-from viewkeeper.warehouse.store import open_store
+from viewkeeper.lake.log.commit_log import HOME
+from viewkeeper.lake.log.record import seal, unseal
+from viewkeeper.lake.log.store import open_store
 
 FILE = f"{HOME}/project.json"
 

@@ -33,7 +33,7 @@ from viewkeeper.warehouse.known_sources import refuse_move
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from viewkeeper.warehouse.source_files import SourceDefinition
+    from viewkeeper.lake.log.source_files import SourceDefinition
     from viewkeeper.warehouse.warehouse import Warehouse
 
 _GONE = "no longer in the project"

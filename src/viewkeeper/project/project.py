@@ -97,7 +97,7 @@ class Project(os.PathLike[str]):
     @property
     def exists(self) -> bool:
         """Whether there is a warehouse already."""
-        from viewkeeper.warehouse.commit_log import FORMAT_FILE
+        from viewkeeper.lake.log.commit_log import FORMAT_FILE
 
         return (self.warehouse / FORMAT_FILE).exists()
 
@@ -130,7 +130,7 @@ class Project(os.PathLike[str]):
         Without a warehouse it is that of the project, opened to read; it need not be there yet. Sources that were not
         added yet are looked at.
         """
-        from viewkeeper.warehouse.session import local_session
+        from viewkeeper.lake.tables.spark_session import local_session
         from viewkeeper.warehouse.warehouse import Warehouse
 
         start = spark or local_session

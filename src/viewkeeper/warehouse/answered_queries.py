@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 from sqlglot.optimizer.scope import traverse_scope
 
+from viewkeeper.lake.tables.signed_frames import quoted
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.syntax import spark_sql
 from viewkeeper.summary.answering import Way
 from viewkeeper.summary.propagate import TemporaryNames
-from viewkeeper.warehouse.signed_frames import quoted
 from viewkeeper.warehouse.summaries.answering import AnsweredQuery, AnsweredSelect, is_of_source, tables_of_sources
 from viewkeeper.warehouse.summaries.stored_ancestors import KnownTables
 

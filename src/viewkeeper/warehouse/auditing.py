@@ -10,8 +10,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from viewkeeper.lake.log.columns import RESERVED
 from viewkeeper.warehouse.audits import Audit, audited
-from viewkeeper.warehouse.columns import RESERVED
 from viewkeeper.warehouse.summaries.mending import compare
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from viewkeeper.algebra.zset import Row
+from viewkeeper.lake.log.record import GroupState
 from viewkeeper.messages import Vector
-from viewkeeper.warehouse.record import GroupState
 
 
 @dataclass(frozen=True)

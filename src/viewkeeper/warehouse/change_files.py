@@ -9,10 +9,10 @@ file of them for each of its commits.
 
 from dataclasses import dataclass
 
-from viewkeeper.warehouse.catalog import Definition, Layout
-from viewkeeper.warehouse.commit_log import HOME
-from viewkeeper.warehouse.delta_table import DataFile
-from viewkeeper.warehouse.record import Record
+from viewkeeper.lake.log.catalog import Definition, Layout
+from viewkeeper.lake.log.commit_log import HOME
+from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.delta_table import DataFile
 from viewkeeper.warehouse.snapshot import Files
 
 

@@ -10,13 +10,13 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from viewkeeper.warehouse.catalog import Definition
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.columns import STATE, WEIGHT
+from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.spark_files import read_files
 from viewkeeper.warehouse.change_files import ChangeFiles, change_files
-from viewkeeper.warehouse.columns import STATE, WEIGHT
 from viewkeeper.warehouse.reading import added_up, padded_rows, shown_rows
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.snapshot import Files
-from viewkeeper.warehouse.spark_files import read_files
 
 
 def stored_changes(files: Files, table: Definition, newest: Record, since: int, until: int) -> DataFrame:

@@ -12,10 +12,10 @@ from viewkeeper.algebra.adaptive import MOST_ROWS, AdaptiveZSet, Engines
 from viewkeeper.algebra.zset import Row
 from viewkeeper.clock import unique_id
 from viewkeeper.errors import SourceError
+from viewkeeper.lake.log.columns import WEIGHT, arrow_schema
+from viewkeeper.lake.log.store import LocalStore, explained
 from viewkeeper.sources.columnar import ColumnarRows
 from viewkeeper.sql.relation import Relation
-from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
-from viewkeeper.warehouse.store import LocalStore, explained
 
 if TYPE_CHECKING:
     import pyarrow as pa

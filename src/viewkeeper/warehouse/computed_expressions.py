@@ -5,11 +5,11 @@ from functools import lru_cache
 
 from sqlglot import exp
 
+from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.sql.evaluation import flat_name
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.type_families import parse_type
 from viewkeeper.summary.statements import quoted
-from viewkeeper.warehouse.catalog import Definition
 
 
 class ComputedExpressions:

@@ -3,10 +3,10 @@
 from typing import Any
 
 from viewkeeper.algebra.adaptive import Engines
+from viewkeeper.lake.log.catalog import Catalog, Definition, tables_of
+from viewkeeper.lake.log.record import Record
 from viewkeeper.storage.pairs import with_columns_of
-from viewkeeper.warehouse.catalog import Catalog, Definition, tables_of
 from viewkeeper.warehouse.computed_expressions import ComputedExpressions, pointing_columns
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.small_reads import small_rows
 from viewkeeper.warehouse.snapshot import Files
 

@@ -15,11 +15,11 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.columns import WEIGHT
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.columns import WEIGHT
+from viewkeeper.lake.tables.signed_frames import quoted
 from viewkeeper.warehouse.computed_expressions import ComputedExpressions, pointing_columns
 from viewkeeper.warehouse.reading import AppendedView, RewrittenView, added_up
-from viewkeeper.warehouse.signed_frames import quoted
 
 StoredTable = AppendedView | RewrittenView
 

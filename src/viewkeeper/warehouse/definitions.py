@@ -1,7 +1,7 @@
 """The statements that the views of a warehouse were created by."""
 
+from viewkeeper.lake.log.catalog import Catalog
 from viewkeeper.warehouse.altering.reading import definition_of
-from viewkeeper.warehouse.catalog import Catalog
 
 
 def definitions_of(catalog: Catalog) -> dict[str, str]:

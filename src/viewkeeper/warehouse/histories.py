@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.checker.history import History, State
 from viewkeeper.errors import UsageError
+from viewkeeper.lake.log.columns import RESERVED
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.mediator.group import GroupPlan, Recorder
 from viewkeeper.mediator.waits import GivenUp
 from viewkeeper.messages import Transaction, Vector
 from viewkeeper.sql.view import View
-from viewkeeper.warehouse.columns import RESERVED
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.keeper import Keeper

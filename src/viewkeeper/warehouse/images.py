@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.errors import UsageError
+from viewkeeper.lake.tables.parquet_files import STAGING
 from viewkeeper.mediator.base_image import image_at
 from viewkeeper.mediator.group import GroupPlan
 from viewkeeper.mediator.maintained import Maintenance
@@ -19,7 +20,6 @@ from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View, columns_read
 from viewkeeper.warehouse.collected import CollectedRows
-from viewkeeper.warehouse.parquet_files import STAGING
 from viewkeeper.warehouse.view_properties import SOURCES, VIEWS
 
 if TYPE_CHECKING:

@@ -13,14 +13,14 @@ from typing import Any
 from viewkeeper.clock import unique_id
 from viewkeeper.durations import seconds
 from viewkeeper.errors import DamagedWarehouse, StorageFailure, UsageError
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.commit_log import HOME
+from viewkeeper.lake.log.record import seal, unseal
+from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.levels import Level
 from viewkeeper.mediator.waits import GivenUp, Wait
 from viewkeeper.messages import Vector
 from viewkeeper.sql.definition import GLOBAL_TIMEOUT
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.commit_log import HOME
-from viewkeeper.warehouse.record import seal, unseal
-from viewkeeper.warehouse.store import LocalStore
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.view_properties import LEVEL, SOURCES
 

@@ -17,6 +17,11 @@ from typing import Any
 
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.errors import DefinitionError, UsageError
+from viewkeeper.lake.commit import Commit
+from viewkeeper.lake.log.catalog import Definition, find, free_name, readable
+from viewkeeper.lake.log.columns import HIDDEN, RESERVED
+from viewkeeper.lake.log.halts import Halts
+from viewkeeper.lake.writer import Writer
 from viewkeeper.mediator.choice import promised
 from viewkeeper.mediator.group import GroupPlan, Recorder
 from viewkeeper.mediator.maintained import Maintenance
@@ -32,10 +37,6 @@ from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.altering.alteration import Alteration
 from viewkeeper.warehouse.audits import Audit, audited
-from viewkeeper.warehouse.catalog import Definition, find, free_name, readable
-from viewkeeper.warehouse.columns import HIDDEN, RESERVED
-from viewkeeper.warehouse.commit import Commit
-from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.images import Images
 from viewkeeper.warehouse.incomplete import IncompleteTransactions, give_up_after
 from viewkeeper.warehouse.kept_views import Kept, KeptViews
@@ -53,7 +54,6 @@ from viewkeeper.warehouse.summaries.keeping import Summaries
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.thread_imports import import_for_streams, import_for_threads
 from viewkeeper.warehouse.view_properties import ALGORITHM, HIERARCHY, KEY, LEVEL, SOURCES, SQL, VIEWS
-from viewkeeper.warehouse.writer import Writer
 
 
 class Keeper:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.record import Record
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.record import Record
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from viewkeeper.errors import DefinitionError, UnsupportedClause, ViewkeeperError
+from viewkeeper.lake.log.catalog import Catalog, Definition
+from viewkeeper.lake.log.columns import HIDDEN, RESERVED
 from viewkeeper.mediator.choice import choose
 from viewkeeper.mediator.group import because_it_reads
 from viewkeeper.mediator.maintained import Maintenance
@@ -14,8 +16,6 @@ from viewkeeper.sql.definition import GLOBAL_TIMEOUT, OF_ALGORITHMS
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
-from viewkeeper.warehouse.catalog import Catalog, Definition
-from viewkeeper.warehouse.columns import HIDDEN, RESERVED
 from viewkeeper.warehouse.known_relations import relations_of
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, self_maintained

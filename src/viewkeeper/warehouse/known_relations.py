@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from viewkeeper.errors import UnsupportedClause
+from viewkeeper.lake.log.catalog import Catalog, Definition, families
+from viewkeeper.lake.log.columns import RESERVED
 from viewkeeper.sql.definition import read_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.syntax import not_too_deep
-from viewkeeper.warehouse.catalog import Catalog, Definition, families
-from viewkeeper.warehouse.columns import RESERVED
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.view_properties import KEY, VIEWS
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from viewkeeper.lake.log.columns import WEIGHT, Columns
+from viewkeeper.lake.tables.signed_frames import quoted
 from viewkeeper.sql.type_families import BIGINT, MAX_PRECISION, Family, parse_type, sql_type
-from viewkeeper.warehouse.columns import WEIGHT, Columns
-from viewkeeper.warehouse.signed_frames import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from viewkeeper.errors import BadDelta, SourceUnavailable, UnknownName, ViewkeeperError, may_pass
+from viewkeeper.lake.log.catalog import find
+from viewkeeper.lake.log.columns import RESERVED
 from viewkeeper.sources.layout import retyped
 from viewkeeper.sql.view import View, columns_read
-from viewkeeper.warehouse.catalog import find
-from viewkeeper.warehouse.columns import RESERVED
 from viewkeeper.warehouse.known_relations import relations_named
 
 if TYPE_CHECKING:

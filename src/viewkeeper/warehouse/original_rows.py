@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from viewkeeper.lake.log.columns import WEIGHT
 from viewkeeper.sql.original_text import original_query
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import Operand
 from viewkeeper.summary.statements import quoted
-from viewkeeper.warehouse.columns import WEIGHT
 from viewkeeper.warehouse.summaries.typed_rows import weighted_frame
 
 if TYPE_CHECKING:

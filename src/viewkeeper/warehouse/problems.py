@@ -15,10 +15,10 @@ from queue import Empty, SimpleQueue
 
 from viewkeeper.clock import monotonic
 from viewkeeper.errors import DamagedWarehouse, ViewkeeperError, as_viewkeeper_error
+from viewkeeper.lake.log.halts import Halt
+from viewkeeper.lake.log.record import Record
 from viewkeeper.sources.base import Source
-from viewkeeper.warehouse.halted import Halt
 from viewkeeper.warehouse.incomplete import GroupWait
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.snapshot import Files
 
 HALTED, FAILED, MISSING, OVERDUE, UNREACHABLE = "halted", "failed", "missing", "overdue", "unreachable"

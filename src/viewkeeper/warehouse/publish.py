@@ -7,8 +7,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from viewkeeper.errors import UsageError
-from viewkeeper.warehouse.columns import arrow_schema, columns_of
-from viewkeeper.warehouse.delta_table import (
+from viewkeeper.lake.log.columns import arrow_schema, columns_of
+from viewkeeper.lake.log.store import ANYBODYS, LocalStore, open_store
+from viewkeeper.lake.tables.delta_table import (
     ROWS,
     OpenTables,
     change_table,
@@ -17,9 +18,8 @@ from viewkeeper.warehouse.delta_table import (
     list_files,
     newest_version,
 )
-from viewkeeper.warehouse.parquet_files import file_name
-from viewkeeper.warehouse.spark_files import write_frame
-from viewkeeper.warehouse.store import ANYBODYS, LocalStore, open_store
+from viewkeeper.lake.tables.parquet_files import file_name
+from viewkeeper.lake.tables.spark_files import write_frame
 
 
 def target_folder(warehouse: LocalStore, target: str | os.PathLike[str]) -> Path:

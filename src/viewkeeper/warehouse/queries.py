@@ -17,11 +17,11 @@ from sqlglot.optimizer.scope import traverse_scope
 
 from viewkeeper.clock import unique_id
 from viewkeeper.errors import SyntaxProblem, UnknownName, UnsupportedClause, UsageError, did_you_mean, first_line
+from viewkeeper.lake.log.columns import columns_of
+from viewkeeper.lake.tables.signed_frames import quoted
 from viewkeeper.sql.outside_sql import refuse_outside_sql
 from viewkeeper.warehouse.answered_queries import run_answered
-from viewkeeper.warehouse.columns import columns_of
 from viewkeeper.warehouse.linear import linear_form
-from viewkeeper.warehouse.signed_frames import quoted
 from viewkeeper.warehouse.summaries.answering import answered_query
 from viewkeeper.warehouse.summaries.stored_ancestors import KnownTables
 

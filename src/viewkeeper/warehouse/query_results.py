@@ -17,8 +17,8 @@ from pyspark.sql import types as T
 
 from viewkeeper.clock import unique_id
 from viewkeeper.errors import ExpressionError, StorageFailure
-from viewkeeper.warehouse.spark_files import exact_timestamps, spark_errors
-from viewkeeper.warehouse.store import TEMPORARY
+from viewkeeper.lake.log.store import TEMPORARY
+from viewkeeper.lake.tables.spark_files import exact_timestamps, spark_errors
 
 TextRow = tuple[str | None, ...]
 

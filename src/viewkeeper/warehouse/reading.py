@@ -16,15 +16,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import NullType
 
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.columns import HASH, NET, SIDE, STATE, WEIGHT
-from viewkeeper.warehouse.commit_log import HOME
-from viewkeeper.warehouse.delta_table import DataFile
-from viewkeeper.warehouse.loading import repeated
-from viewkeeper.warehouse.row_hash import row_hash
-from viewkeeper.warehouse.signed_frames import quoted
-from viewkeeper.warehouse.spark_files import read_files
-from viewkeeper.warehouse.store import LocalStore
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.columns import HASH, NET, SIDE, STATE, WEIGHT
+from viewkeeper.lake.log.commit_log import HOME
+from viewkeeper.lake.log.store import LocalStore
+from viewkeeper.lake.tables.delta_table import DataFile
+from viewkeeper.lake.tables.loads import repeated
+from viewkeeper.lake.tables.row_hash import row_hash
+from viewkeeper.lake.tables.signed_frames import quoted
+from viewkeeper.lake.tables.spark_files import read_files
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.computed_views import ComputedView

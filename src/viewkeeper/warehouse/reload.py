@@ -8,10 +8,10 @@ the columns or types are others    it is recreated beside the old one, with thos
 from typing import TYPE_CHECKING
 
 from viewkeeper.errors import DamagedWarehouse, UsageError
+from viewkeeper.lake.log.catalog import Definition, find
+from viewkeeper.lake.log.columns import RESERVED
 from viewkeeper.messages import Position
 from viewkeeper.warehouse.altering.altering import OTHER_COLUMNS, make_anew
-from viewkeeper.warehouse.catalog import Definition, find
-from viewkeeper.warehouse.columns import RESERVED
 from viewkeeper.warehouse.known_relations import relations_named
 from viewkeeper.warehouse.self_maintained.choosing import REASONS
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED

@@ -14,11 +14,11 @@ from typing import Any
 
 from viewkeeper.clock import monotonic, now
 from viewkeeper.errors import WarehouseError
+from viewkeeper.lake.log.commit_log import HOME
+from viewkeeper.lake.log.pins import process_is_there
+from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.mediator.report import GroupReport, Report, SourceReport, ViewReport
 from viewkeeper.mediator.waits import GivenUp, Wait
-from viewkeeper.warehouse.commit_log import HOME
-from viewkeeper.warehouse.pins import process_is_there
-from viewkeeper.warehouse.store import LocalStore
 
 RUNNING = f"{HOME}/running.json"
 EVERY = 1.0

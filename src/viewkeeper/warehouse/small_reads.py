@@ -5,12 +5,12 @@ from typing import Any
 import pyarrow as pa
 
 from viewkeeper.algebra.arrow_rows import weighted_rows
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.columns import WEIGHT
-from viewkeeper.warehouse.parquet_files import check_file, open_parquet
-from viewkeeper.warehouse.record import Record
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.columns import WEIGHT
+from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.log.store import damaged_file
+from viewkeeper.lake.tables.parquet_files import check_file, open_parquet
 from viewkeeper.warehouse.snapshot import Files
-from viewkeeper.warehouse.store import damaged_file
 
 
 def small_rows(files: Files, view: Definition, record: Record, most: int) -> list[tuple[tuple[Any, ...], int]] | None:

@@ -7,8 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from viewkeeper.errors import ExpressionError, StateGone, UsageError
-from viewkeeper.messages import Vector
-from viewkeeper.warehouse.catalog import (
+from viewkeeper.lake.log.catalog import (
     Catalog,
     Catalogs,
     Definition,
@@ -19,14 +18,15 @@ from viewkeeper.warehouse.catalog import (
     spelled,
     tables_of,
 )
-from viewkeeper.warehouse.commit_log import CommitLog, state_gone
-from viewkeeper.warehouse.delta_table import DataFile
+from viewkeeper.lake.log.commit_log import CommitLog, state_gone
+from viewkeeper.lake.log.pins import Pin, pin
+from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.log.states import State, common_states, states_of
+from viewkeeper.lake.log.store import LocalStore
+from viewkeeper.lake.tables.delta_table import DataFile
+from viewkeeper.lake.tables.file_lists import Tables
+from viewkeeper.messages import Vector
 from viewkeeper.warehouse.kept_reads import KeptReads
-from viewkeeper.warehouse.pins import Pin, pin
-from viewkeeper.warehouse.record import Record
-from viewkeeper.warehouse.states import State, common_states, states_of
-from viewkeeper.warehouse.store import LocalStore
-from viewkeeper.warehouse.tables import Tables
 
 if TYPE_CHECKING:
     import pyarrow as pa

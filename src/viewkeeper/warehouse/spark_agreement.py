@@ -209,7 +209,7 @@ class _Comparison:
         import pyarrow as pa
         from pyspark.sql import functions as F
 
-        from viewkeeper.warehouse.columns import arrow_type, spark_schema
+        from viewkeeper.lake.log.columns import arrow_type, spark_schema
         from viewkeeper.warehouse.summaries.contents import frame_of_table
 
         arrays, names = [pa.array(range(len(rows)), pa.int32())], [_ROW]

@@ -3,19 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from viewkeeper.lake.log.catalog import Definition, tables_of
+from viewkeeper.lake.log.failures import Failures
+from viewkeeper.lake.log.halts import Halt, Halts
+from viewkeeper.lake.log.pins import pinned_commits
+from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.log.source_files import SourceFiles
+from viewkeeper.lake.log.states import oldest_state
 from viewkeeper.messages import Vector
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
-from viewkeeper.warehouse.catalog import Definition, tables_of
-from viewkeeper.warehouse.failures import Failures
-from viewkeeper.warehouse.halted import Halt, Halts
 from viewkeeper.warehouse.incomplete import GroupGivenUp, GroupWait, IncompleteTransactions, reached_level
-from viewkeeper.warehouse.pins import pinned_commits
 from viewkeeper.warehouse.problems import Problem, failed_groups, halted_views, missing_files, overdue_waits
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.running import Running, RunningFile
 from viewkeeper.warehouse.snapshot import Files
-from viewkeeper.warehouse.source_files import SourceFiles
-from viewkeeper.warehouse.states import oldest_state
 from viewkeeper.warehouse.summaries.naming import SUMMARY, log_name
 from viewkeeper.warehouse.view_properties import ALGORITHM
 

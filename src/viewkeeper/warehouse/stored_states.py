@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.adaptive import Engines
+from viewkeeper.lake.commit import Commit
+from viewkeeper.lake.log.catalog import find
+from viewkeeper.lake.log.failures import Failures
+from viewkeeper.lake.log.halts import Halts
+from viewkeeper.lake.log.record import REFRESHES
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.messages import Vector
-from viewkeeper.warehouse.catalog import find
-from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.computed_rows import small_computed
-from viewkeeper.warehouse.failures import Failures
-from viewkeeper.warehouse.halted import Halts
-from viewkeeper.warehouse.record import REFRESHES
 from viewkeeper.warehouse.small_reads import small_rows
 from viewkeeper.warehouse.snapshot import Files, Snapshot
 

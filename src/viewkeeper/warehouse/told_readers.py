@@ -8,9 +8,9 @@ Without it they would stay as they were, since nobody tells them later: the grou
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from viewkeeper.lake.log.halts import Halts
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.mediator.derived import DerivedView
-from viewkeeper.warehouse.halted import Halts
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.keeper import Keeper

@@ -17,14 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.columns import WEIGHT, arrow_schema
+from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.log.store import damaged_file
+from viewkeeper.lake.tables.delta_table import DataFile
+from viewkeeper.lake.tables.parquet_files import check_file, open_parquet
 from viewkeeper.summary.content import ArrowContent
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
-from viewkeeper.warehouse.delta_table import DataFile
-from viewkeeper.warehouse.parquet_files import check_file, open_parquet
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.snapshot import Files
-from viewkeeper.warehouse.store import damaged_file
 
 MOST_OF_IT = 0.25
 """Of a table that can be kept more than this part is not worth being read again and again."""

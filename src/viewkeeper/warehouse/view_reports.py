@@ -1,11 +1,11 @@
 """Each view as the last commit has it, for those who watch a run: cheap enough to be asked many times a second."""
 
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.columns import RESERVED
+from viewkeeper.lake.log.halts import Halts
+from viewkeeper.lake.log.record import Record
 from viewkeeper.mediator.report import Report, ViewReport
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.columns import RESERVED
-from viewkeeper.warehouse.halted import Halts
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.status import waiting
 from viewkeeper.warehouse.summaries.naming import SUMMARY

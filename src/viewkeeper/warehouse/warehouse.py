@@ -21,23 +21,23 @@ from typing import TYPE_CHECKING, Any, Self
 from viewkeeper.clock import monotonic
 from viewkeeper.durations import seconds
 from viewkeeper.errors import NotAWarehouse, UsageError
+from viewkeeper.lake.compaction_policy import DEFAULT_POLICY, CompactionPolicy
+from viewkeeper.lake.log.catalog import Catalogs, find, refuse_hidden, spelled, spellings, tables_of
+from viewkeeper.lake.log.commit_log import FORMAT_FILE, CommitLog, create_format, read_format
+from viewkeeper.lake.log.halts import Halts
+from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.log.states import State
+from viewkeeper.lake.log.store import open_store
+from viewkeeper.lake.tables.file_lists import Tables
+from viewkeeper.lake.tables.spark_session import local_session
 from viewkeeper.messages import Vector
 from viewkeeper.warehouse.allowed_variables import AllowedVariables, Urls
-from viewkeeper.warehouse.catalog import Catalogs, find, refuse_hidden, spelled, spellings, tables_of
-from viewkeeper.warehouse.commit_log import FORMAT_FILE, CommitLog, create_format, read_format
-from viewkeeper.warehouse.compaction_policy import DEFAULT_POLICY, CompactionPolicy
 from viewkeeper.warehouse.engine_errors import explaining_engines
-from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.incomplete import GroupWait, IncompleteTransactions
 from viewkeeper.warehouse.problems import Problem, unreachable_sources
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.running import RunningFile
-from viewkeeper.warehouse.session import local_session
 from viewkeeper.warehouse.snapshot import Files, Snapshot, path_of, pinned
-from viewkeeper.warehouse.states import State
 from viewkeeper.warehouse.status import Status, status_of
-from viewkeeper.warehouse.store import open_store
-from viewkeeper.warehouse.tables import Tables
 from viewkeeper.warehouse.view_properties import ALGORITHM
 
 if TYPE_CHECKING:
@@ -47,6 +47,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from viewkeeper.lake.commit import Commit
+    from viewkeeper.lake.compaction import Housekeeper
+    from viewkeeper.lake.file_audit import FileAudit
+    from viewkeeper.lake.log.source_files import SourceDefinition
+    from viewkeeper.lake.vacuum import Vacuumed
+    from viewkeeper.lake.writer import Writer
     from viewkeeper.mediator.mediator import Mediator
     from viewkeeper.mediator.report import Report
     from viewkeeper.sources.base import Finding
@@ -54,20 +60,14 @@ if TYPE_CHECKING:
     from viewkeeper.warehouse.altering.alteration import Alteration
     from viewkeeper.warehouse.altering.groups import Groups
     from viewkeeper.warehouse.audits import Audit
-    from viewkeeper.warehouse.commit import Commit
-    from viewkeeper.warehouse.compaction import Housekeeper
-    from viewkeeper.warehouse.file_audit import FileAudit
     from viewkeeper.warehouse.keeper import Keeper
     from viewkeeper.warehouse.known_sources import KnownSources
     from viewkeeper.warehouse.load_progress import WatchLoad
     from viewkeeper.warehouse.measuring.bench import ViewBench
-    from viewkeeper.warehouse.source_files import SourceDefinition
     from viewkeeper.warehouse.summaries.cubes import CubeChoice
     from viewkeeper.warehouse.summaries.drawn import DrawnLattice
     from viewkeeper.warehouse.summaries.explained_query import QueryExplanation
     from viewkeeper.warehouse.summaries.explanation import Explanation
-    from viewkeeper.warehouse.vacuum import Vacuumed
-    from viewkeeper.warehouse.writer import Writer
 
 
 @explaining_engines
@@ -123,8 +123,8 @@ class Warehouse:
         allowed = AllowedVariables(identity, source_urls or getattr(path, "source_urls", None))
         if read_only:
             return cls(files, None, identity, None, allowed)
-        from viewkeeper.warehouse.compaction import Housekeeper
-        from viewkeeper.warehouse.writer import Writer
+        from viewkeeper.lake.compaction import Housekeeper
+        from viewkeeper.lake.writer import Writer
 
         writer = Writer(store, log, catalogs, tables, session.get, owns_spark=owned)
         writer.open()
@@ -160,7 +160,7 @@ class Warehouse:
 
     def commit(self, metrics: Mapping[str, Any] | None = None) -> "Commit":
         """What a `with` block does to the returned object becomes one atomic commit when the block ends."""
-        from viewkeeper.warehouse.commit import Commit
+        from viewkeeper.lake.commit import Commit
 
         return Commit(self._writing(), metrics, self._after_commit, self._keeper.summaries.follow)
 
@@ -171,7 +171,7 @@ class Warehouse:
 
     def compact(self, view: str | None = None) -> list[str]:
         """Give views with pending deltas a new base, now; the names of those that had any."""
-        from viewkeeper.warehouse.compaction import compact
+        from viewkeeper.lake.compaction import compact
 
         writer = self._writing()
         catalog = writer.catalog
@@ -186,7 +186,7 @@ class Warehouse:
         A view's own retention goes before. Files younger than the grace period, and whatever a pinned snapshot needs,
         stay.
         """
-        from viewkeeper.warehouse.vacuum import vacuum
+        from viewkeeper.lake.vacuum import vacuum
 
         return vacuum(self._writing(), seconds(retention), seconds(grace), dry_run=dry_run)
 
@@ -509,7 +509,7 @@ class Warehouse:
 
     def audit_files(self) -> "FileAudit":
         """Read every file that a committed state needs, and compare it with what was written; works beside a writer."""
-        from viewkeeper.warehouse.file_audit import audit_files
+        from viewkeeper.lake.file_audit import audit_files
 
         with self.snapshot():
             return audit_files(self._files.store)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from viewkeeper.lake.commit import Commit
 from viewkeeper.levels import Level
 from viewkeeper.sql.definition import RETENTION
 from viewkeeper.sql.outer_join import OuterJoinView
@@ -16,7 +17,6 @@ from viewkeeper.warehouse.altering.in_place import algorithm_before
 from viewkeeper.warehouse.altering.making_anew import reload_as
 from viewkeeper.warehouse.altering.planning import Plan, plan_alteration
 from viewkeeper.warehouse.altering.reading import definition_of, sql_of
-from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic, storage_for
 from viewkeeper.warehouse.self_maintained.creating import properties_of, reached_level
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, as_stored, kept_view

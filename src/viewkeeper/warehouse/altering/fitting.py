@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from viewkeeper.errors import DefinitionError, UnsupportedClause, ViewkeeperError
+from viewkeeper.lake.log.catalog import Catalog, Definition
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
@@ -12,7 +13,6 @@ from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
 from viewkeeper.warehouse.altering.canonical import Parsed
 from viewkeeper.warehouse.altering.reading import named_in
-from viewkeeper.warehouse.catalog import Catalog, Definition
 from viewkeeper.warehouse.kept_views import KeptViews
 from viewkeeper.warehouse.known_relations import relations_of
 from viewkeeper.warehouse.known_sources import KnownSources

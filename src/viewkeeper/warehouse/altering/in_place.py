@@ -12,6 +12,7 @@ Everything else is a reload.
 
 from dataclasses import replace
 
+from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.levels import Level
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse_summary import parse_definition
@@ -21,7 +22,6 @@ from viewkeeper.sql.view import View
 from viewkeeper.warehouse.altering.canonical import Parsed
 from viewkeeper.warehouse.altering.comparison import Differences
 from viewkeeper.warehouse.altering.reading import definition_of
-from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.kept_views import KeptViews
 from viewkeeper.warehouse.self_maintained.automatic import REMOTE
 from viewkeeper.warehouse.self_maintained.choosing import is_automatic, storage_for

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from viewkeeper.errors import UsageError, ViewkeeperError
+from viewkeeper.lake.log.halts import Halts
 from viewkeeper.sql.create_clauses import read_create
 from viewkeeper.sql.definition import name_in
 from viewkeeper.sql.parse_summary import parse_definition
@@ -15,7 +16,6 @@ from viewkeeper.warehouse.altering.fitting import home_of
 from viewkeeper.warehouse.altering.planning import Plan, present_of
 from viewkeeper.warehouse.altering.reading import behind_what_they_read, dependants_of, named_in, sql_of
 from viewkeeper.warehouse.altering.swapping import refresh_deferred, refresh_joined, settle, swapping
-from viewkeeper.warehouse.halted import Halts
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.keeper import Keeper

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from viewkeeper.errors import DefinitionError, UsageError, ViewkeeperError
+from viewkeeper.lake.log.catalog import Catalog, Definition, families, free_name
 from viewkeeper.sql.create_clauses import read_create
 from viewkeeper.sql.definition import name_in
 from viewkeeper.sql.parse_summary import parse_definition
@@ -19,7 +20,6 @@ from viewkeeper.warehouse.altering.fitting import refuse_unfit
 from viewkeeper.warehouse.altering.in_place import columns_changed, in_the_way
 from viewkeeper.warehouse.altering.reading import behind_what_they_read, definition_of, dependants_of, named_in, sql_of
 from viewkeeper.warehouse.altering.refused import refuse_new
-from viewkeeper.warehouse.catalog import Catalog, Definition, families, free_name
 from viewkeeper.warehouse.known_relations import refuse_summaries
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.summaries.overview import Overview

@@ -5,9 +5,9 @@ from functools import lru_cache
 
 from sqlglot import exp
 
+from viewkeeper.lake.log.catalog import Catalog, Definition, families
 from viewkeeper.sql.definition import read_definition
 from viewkeeper.sql.syntax import not_too_deep
-from viewkeeper.warehouse.catalog import Catalog, Definition, families
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.view_properties import SQL

@@ -3,13 +3,13 @@
 from collections.abc import Collection
 
 from viewkeeper.algorithms.registry import Transactions
+from viewkeeper.lake.log.catalog import Catalog
 from viewkeeper.mediator.choice import choose
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
 from viewkeeper.summary.defined import defined
 from viewkeeper.warehouse.altering.canonical import Parsed
-from viewkeeper.warehouse.catalog import Catalog
 from viewkeeper.warehouse.kept_views import KeptViews, refuse_over_views
 from viewkeeper.warehouse.self_maintained.automatic import REMOTE, Decision
 from viewkeeper.warehouse.self_maintained.choosing import is_automatic, refuse_storage, storage_for

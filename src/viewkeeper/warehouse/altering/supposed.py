@@ -14,13 +14,13 @@ from dataclasses import replace
 from typing import Any
 
 from viewkeeper.clock import now
-from viewkeeper.warehouse.catalog import Catalog, Catalogs
-from viewkeeper.warehouse.commit import Commit
-from viewkeeper.warehouse.commit_log import CommitLog
-from viewkeeper.warehouse.record import GroupState, Record, TableState
-from viewkeeper.warehouse.store import LocalStore
-from viewkeeper.warehouse.tables import Tables
-from viewkeeper.warehouse.writer import Writer
+from viewkeeper.lake.commit import Commit
+from viewkeeper.lake.log.catalog import Catalog, Catalogs
+from viewkeeper.lake.log.commit_log import CommitLog
+from viewkeeper.lake.log.record import GroupState, Record, TableState
+from viewkeeper.lake.log.store import LocalStore
+from viewkeeper.lake.tables.file_lists import Tables
+from viewkeeper.lake.writer import Writer
 
 
 class SupposedWriter(Writer):

@@ -14,13 +14,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from viewkeeper.errors import UsageError
+from viewkeeper.lake.commit import Commit
+from viewkeeper.lake.log.catalog import Catalog, Definition
+from viewkeeper.lake.log.halts import Halts
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.summary.defined import defined
 from viewkeeper.warehouse.altering.canonical import Parsed
 from viewkeeper.warehouse.altering.supposed import SupposedWriter
-from viewkeeper.warehouse.catalog import Catalog, Definition
-from viewkeeper.warehouse.commit import Commit
-from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.summaries.dropping import dropping

@@ -17,6 +17,9 @@ import pyarrow.compute as pc
 
 from viewkeeper.algebra.arrow import ArrowZSet
 from viewkeeper.errors import StateGone
+from viewkeeper.lake.log.catalog import Definition, families, tables_of
+from viewkeeper.lake.log.columns import STATE, WEIGHT, Columns
+from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.warehouse.arrow_reading.parts import joined, shown_columns, vacuumed_meanwhile
 from viewkeeper.warehouse.arrow_reading.shown_rows import (
     padded_rows,
@@ -24,11 +27,8 @@ from viewkeeper.warehouse.arrow_reading.shown_rows import (
     shown_rows,
 )
 from viewkeeper.warehouse.arrow_reading.stored_tables import StoredTable, read_changes, read_whole, table_at
-from viewkeeper.warehouse.catalog import Definition, families, tables_of
 from viewkeeper.warehouse.change_files import ChangeFiles, change_files
-from viewkeeper.warehouse.columns import STATE, WEIGHT, Columns
 from viewkeeper.warehouse.snapshot import Snapshot
-from viewkeeper.warehouse.store import LocalStore
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,10 @@ import pyarrow.compute as pc
 
 from viewkeeper.algebra.arrow import ArrowZSet
 from viewkeeper.errors import DamagedWarehouse, StateGone
+from viewkeeper.lake.log.catalog import Definition, families, tables_of
+from viewkeeper.lake.log.columns import WEIGHT, Columns, arrow_type
+from viewkeeper.lake.log.commit_log import CommitLog
+from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.storage.pairs import with_columns_of
 from viewkeeper.warehouse.arrow_reading.shown_rows import (
     VOID,
@@ -23,12 +27,8 @@ from viewkeeper.warehouse.arrow_reading.shown_rows import (
     shown_rows,
 )
 from viewkeeper.warehouse.arrow_reading.stored_tables import Share, StoredTable, read_share, read_whole, table_at
-from viewkeeper.warehouse.catalog import Definition, families, tables_of
-from viewkeeper.warehouse.columns import WEIGHT, Columns, arrow_type
-from viewkeeper.warehouse.commit_log import CommitLog
 from viewkeeper.warehouse.computed_expressions import pointing_columns
 from viewkeeper.warehouse.snapshot import Snapshot
-from viewkeeper.warehouse.store import LocalStore
 
 
 @dataclass(frozen=True)

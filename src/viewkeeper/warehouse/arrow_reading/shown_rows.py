@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from viewkeeper.algebra.arrow import ArrowZSet
 from viewkeeper.errors import ExpressionError
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.columns import STATE, WEIGHT, Columns, arrow_type
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.formulas import Formula, formula, stored_column
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.columns import STATE, WEIGHT, Columns, arrow_type
 
 VOID = "VOID"
 """Spark's type of a column that is nothing but NULL"""

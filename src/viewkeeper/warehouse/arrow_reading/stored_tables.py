@@ -17,14 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.algebra.arrow import ArrowZSet
-from viewkeeper.warehouse.catalog import Definition, Layout
+from viewkeeper.lake.log.catalog import Definition, Layout
+from viewkeeper.lake.log.columns import STATE, WEIGHT, Columns, arrow_schema
+from viewkeeper.lake.log.commit_log import HOME
+from viewkeeper.lake.log.store import LocalStore
+from viewkeeper.lake.tables.delta_table import DataFile
+from viewkeeper.lake.tables.parquet_files import read_table
 from viewkeeper.warehouse.change_files import ChangeFiles
-from viewkeeper.warehouse.columns import STATE, WEIGHT, Columns, arrow_schema
-from viewkeeper.warehouse.commit_log import HOME
-from viewkeeper.warehouse.delta_table import DataFile
-from viewkeeper.warehouse.parquet_files import read_table
 from viewkeeper.warehouse.snapshot import Snapshot
-from viewkeeper.warehouse.store import LocalStore
 
 ROWS_TOGETHER = 1_000_000
 """Files are read together up to so many rows."""

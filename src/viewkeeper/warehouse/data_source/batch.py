@@ -12,15 +12,15 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from viewkeeper.errors import StateGone, UsageError
+from viewkeeper.lake.log.catalog import Definition, tables_of
+from viewkeeper.lake.log.columns import STATE, WEIGHT, Columns
+from viewkeeper.lake.log.states import oldest_state
+from viewkeeper.lake.log.store import open_store
 from viewkeeper.warehouse.arrow_reading.changed_rows import ChangedPart, changes_of, read_changed
 from viewkeeper.warehouse.arrow_reading.parts import Part, parts_of, read_part, repeated, shown_columns
-from viewkeeper.warehouse.catalog import Definition, tables_of
-from viewkeeper.warehouse.columns import STATE, WEIGHT, Columns
 from viewkeeper.warehouse.data_source.opened import snapshot_of, wanted_schema
 from viewkeeper.warehouse.data_source.options import LATEST, MOST_STATES, Asked
 from viewkeeper.warehouse.snapshot import Snapshot
-from viewkeeper.warehouse.states import oldest_state
-from viewkeeper.warehouse.store import open_store
 
 if TYPE_CHECKING:
     import pyarrow as pa

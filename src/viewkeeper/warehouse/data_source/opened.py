@@ -3,17 +3,17 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from viewkeeper.errors import NotAWarehouse, UsageError
-from viewkeeper.warehouse.catalog import Catalogs
-from viewkeeper.warehouse.commit_log import FORMAT_FILE, CommitLog, read_format
+from viewkeeper.lake.log.catalog import Catalogs
+from viewkeeper.lake.log.commit_log import FORMAT_FILE, CommitLog, read_format
+from viewkeeper.lake.log.store import open_store
+from viewkeeper.lake.tables.file_lists import Tables
 from viewkeeper.warehouse.snapshot import Files, Snapshot, at_commit
-from viewkeeper.warehouse.store import open_store
-from viewkeeper.warehouse.tables import Tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from viewkeeper.warehouse.columns import Columns
+    from viewkeeper.lake.log.columns import Columns
 
 
 def open_files(warehouse: str) -> Files:
@@ -44,8 +44,8 @@ def wanted_schema(view: str, columns: "Columns", schema: "StructType") -> "pa.Sc
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_schema
 
+    from viewkeeper.lake.log.columns import arrow_type
     from viewkeeper.warehouse.arrow_reading.shown_rows import VOID
-    from viewkeeper.warehouse.columns import arrow_type
 
     there = {name: pa.null() if type == VOID else arrow_type(type) for name, type in columns}
     wanted = to_arrow_schema(schema, timezone="UTC")

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from viewkeeper.algebra.adaptive import MOST_BYTES
+from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.sql.view import View
-from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.explaining.asking import UNKNOWN, expected_rows
 from viewkeeper.warehouse.explaining.explanation import Advice, InWords, RelationCost
 from viewkeeper.warehouse.explaining.join_facts import only_spark

@@ -3,8 +3,8 @@
 from contextlib import suppress
 
 from viewkeeper.errors import ViewkeeperError
+from viewkeeper.lake.log.columns import RESERVED
 from viewkeeper.sql.parse import parse_view
-from viewkeeper.warehouse.columns import RESERVED
 from viewkeeper.warehouse.self_maintained.kept_view import KeptView, kept_view, self_maintained
 from viewkeeper.warehouse.summaries.overview import Overview
 from viewkeeper.warehouse.view_properties import SQL, VIEWS

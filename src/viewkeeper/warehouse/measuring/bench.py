@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from viewkeeper.errors import SourceError
+from viewkeeper.lake.log.catalog import Catalog, Definition, find, tables_of
+from viewkeeper.lake.log.states import oldest_state
 from viewkeeper.warehouse.altering.reading import definition_of
-from viewkeeper.warehouse.catalog import Catalog, Definition, find, tables_of
 from viewkeeper.warehouse.known_relations import relations_of
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.measuring.recompute import Recomputed, recomputed
@@ -18,7 +19,6 @@ from viewkeeper.warehouse.measuring.refreshes import refreshes_of
 from viewkeeper.warehouse.running import RunningFile
 from viewkeeper.warehouse.self_maintained.change_rates import recent
 from viewkeeper.warehouse.snapshot import Snapshot
-from viewkeeper.warehouse.states import oldest_state
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.view_properties import ALGORITHM, SOURCES
 

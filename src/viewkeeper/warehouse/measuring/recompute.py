@@ -16,16 +16,16 @@ from sqlglot import exp
 
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.clock import monotonic
+from viewkeeper.lake.log.catalog import tables_of
+from viewkeeper.lake.log.columns import WEIGHT
+from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.mediator.base_image import image_at
 from viewkeeper.sql.definition import read_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.syntax import not_too_deep, spark_sql
-from viewkeeper.warehouse.catalog import tables_of
 from viewkeeper.warehouse.collected import CollectedRows
-from viewkeeper.warehouse.columns import WEIGHT
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.snapshot import Snapshot
-from viewkeeper.warehouse.store import LocalStore
 from viewkeeper.warehouse.summaries.typed_rows import weighted_frame
 from viewkeeper.warehouse.view_properties import VIEWS
 

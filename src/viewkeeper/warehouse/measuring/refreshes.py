@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.record import REFRESHES, Record
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.record import REFRESHES, Record
 from viewkeeper.warehouse.summaries.keeping import METRICS
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
 
-from viewkeeper.warehouse.commit_log import CommitLog
-from viewkeeper.warehouse.record import Record
+from viewkeeper.lake.log.commit_log import CommitLog
+from viewkeeper.lake.log.record import Record
 
 LOOKED_AT = 200
 """commits, the newest"""

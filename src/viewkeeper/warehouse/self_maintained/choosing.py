@@ -9,12 +9,12 @@ nothing            remote; for an outer join, which only its storage maintains, 
 from collections.abc import Mapping
 
 from viewkeeper.errors import DefinitionError, UnsupportedClause, did_you_mean
+from viewkeeper.lake.log.source_files import SourceDefinition
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.view import View
 from viewkeeper.storage.self_maintained import STORAGES
 from viewkeeper.warehouse.self_maintained.automatic import REMOTE, Decision, decide
 from viewkeeper.warehouse.self_maintained.facts import facts_of
-from viewkeeper.warehouse.source_files import SourceDefinition
 from viewkeeper.warehouse.view_properties import VIEWS
 
 PROPERTY = "storage"

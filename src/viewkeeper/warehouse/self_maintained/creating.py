@@ -7,6 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from viewkeeper.errors import DefinitionError
+from viewkeeper.lake.commit import Commit
+from viewkeeper.lake.log.catalog import COMPUTED, HAVING, SHOWN, SORTED_BY
 from viewkeeper.levels import Level
 from viewkeeper.messages import Vector
 from viewkeeper.sql.outer_join import OuterJoinView
@@ -14,8 +16,6 @@ from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
 from viewkeeper.storage.mat_out_view import MatOutView
 from viewkeeper.storage.self_maintained import storage_of
-from viewkeeper.warehouse.catalog import COMPUTED, HAVING, SHOWN, SORTED_BY
-from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.self_maintained.automatic import Decision, decide
 from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic
 from viewkeeper.warehouse.self_maintained.facts import facts_of, with_sizes

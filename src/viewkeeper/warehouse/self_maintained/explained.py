@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator
 
+from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.sql.outer_join import JoinKind, OuterJoinView
 from viewkeeper.sql.view import View
 from viewkeeper.storage.join_tree import Columns, JoinTree, Leaf
 from viewkeeper.storage.tables import Structure
-from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.explaining.storing import storing_join
 from viewkeeper.warehouse.kept_reads import KEPT_FROM
 from viewkeeper.warehouse.self_maintained.automatic import Decision

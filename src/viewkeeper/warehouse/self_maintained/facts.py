@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.errors import UnsupportedClause
+from viewkeeper.lake.log.source_files import SourceDefinition
 from viewkeeper.mediator.choice import with_option
 from viewkeeper.sources.registry import KINDS
 from viewkeeper.sql.definition import OF_ALGORITHMS
@@ -16,7 +17,6 @@ from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.view import Operand, OutputColumn, View
 from viewkeeper.storage.join_tree import JoinTree, tree_of
 from viewkeeper.warehouse.self_maintained.automatic import JoinFacts, RelationFacts
-from viewkeeper.warehouse.source_files import SourceDefinition
 from viewkeeper.warehouse.view_properties import VIEWS
 
 _BYTES = {"BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INT": 4, "FLOAT": 4, "DATE": 4, "DECIMAL": 16, "BINARY": 64}

@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 
 from viewkeeper.algebra.adaptive import AdaptiveZSet
 from viewkeeper.algebra.arrow import ArrowZSet
+from viewkeeper.lake.tables.driver_memory import share_of_memory
 from viewkeeper.sql.outer_join import JoinKind
 from viewkeeper.storage.join_tree import Columns, JoinTree
 from viewkeeper.storage.self_maintained import operand_changes, refresh
 from viewkeeper.storage.tables import HeldTables
-from viewkeeper.warehouse.driver_memory import share_of_memory
 from viewkeeper.warehouse.self_maintained.following import evaluable
 from viewkeeper.warehouse.self_maintained.kept_view import KeptView
 

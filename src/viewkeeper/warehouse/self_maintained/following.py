@@ -20,18 +20,18 @@ from viewkeeper.algebra.arrow import ArrowZSet
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import Row
 from viewkeeper.errors import BadDelta, ExpressionError, ViewkeeperError
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.columns import WEIGHT, arrow_schema
+from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.signed_rows import frame_in_spark, table_in_arrow
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.sql.view import View
 from viewkeeper.storage.self_maintained import operand_changes, refresh
 from viewkeeper.storage.tables import Tables
 from viewkeeper.summary.grouping import canonical_floats
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.self_maintained.in_spark import InSpark
 from viewkeeper.warehouse.self_maintained.kept_view import KeptView
 from viewkeeper.warehouse.self_maintained.lookups import ArrowTables, RememberedRows, RowTables, StoredRows
-from viewkeeper.warehouse.signed_rows import frame_in_spark, table_in_arrow
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.summaries.contents import Contents
 

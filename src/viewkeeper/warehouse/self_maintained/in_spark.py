@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.algebra.arrow_rows import weighted_rows
+from viewkeeper.lake.log.columns import WEIGHT
+from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.signed_rows import frame_in_spark, table_in_arrow
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.storage.join_tree import Columns
 from viewkeeper.storage.tables import After, Tables
 from viewkeeper.summary.statements import quoted
-from viewkeeper.warehouse.columns import WEIGHT
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.self_maintained.lookups import SparkTables
-from viewkeeper.warehouse.signed_rows import frame_in_spark, table_in_arrow
 from viewkeeper.warehouse.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class InSpark:
 
     def refresh(self, change: GroupChange, numbers: "count[int]") -> dict[str, tuple[Any, ...]]:
         """The changes of the tables of the structures and, if somebody listens, of the view."""
-        from viewkeeper.warehouse.spark_files import spark_errors
+        from viewkeeper.lake.tables.spark_files import spark_errors
 
         kept, spark = self._kept, self._following.files.spark()
         given = {}

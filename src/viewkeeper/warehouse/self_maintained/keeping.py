@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.errors import ViewkeeperError
+from viewkeeper.lake.commit import Commit
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.halts import Halts
+from viewkeeper.lake.log.record import Record
 from viewkeeper.levels import Level
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.messages import Position, Vector
@@ -16,10 +20,6 @@ from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
 from viewkeeper.storage.self_maintained import operand_changes, refresh
 from viewkeeper.storage.tables import HeldTables
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.commit import Commit
-from viewkeeper.warehouse.halted import Halts
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.self_maintained.following import Following
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, KeptView, kept_view, self_maintained
 

@@ -13,6 +13,8 @@ from functools import cached_property
 from typing import Any
 
 from viewkeeper.errors import DefinitionError
+from viewkeeper.lake.log.catalog import Catalog, Definition
+from viewkeeper.lake.log.columns import Columns
 from viewkeeper.levels import Level
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse import parse_view
@@ -25,8 +27,6 @@ from viewkeeper.storage.self_maintained import storage_of
 from viewkeeper.storage.storage import Storage
 from viewkeeper.storage.tables import Structure
 from viewkeeper.summary.statements import quoted
-from viewkeeper.warehouse.catalog import Catalog, Definition
-from viewkeeper.warehouse.columns import Columns
 from viewkeeper.warehouse.self_maintained.choosing import REASONS
 from viewkeeper.warehouse.summaries.naming import slug
 

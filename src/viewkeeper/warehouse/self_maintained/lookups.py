@@ -20,9 +20,9 @@ from viewkeeper.algebra.arrow import ArrowZSet
 from viewkeeper.algebra.arrow_rows import weighted_rows
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import Row
+from viewkeeper.lake.log.columns import WEIGHT, arrow_schema
+from viewkeeper.lake.log.record import Record
 from viewkeeper.storage.join_tree import Columns
-from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.self_maintained.kept_view import KeptView
 from viewkeeper.warehouse.snapshot import Files, Snapshot
 from viewkeeper.warehouse.summaries.contents import Contents

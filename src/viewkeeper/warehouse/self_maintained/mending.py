@@ -6,9 +6,9 @@ reload    all structures recomputed; what is different becomes a new state
 
 from typing import TYPE_CHECKING, Any
 
+from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.warehouse.altering.altering import OTHER_COLUMNS, make_anew
 from viewkeeper.warehouse.audits import Audit, audited
-from viewkeeper.warehouse.catalog import Definition
 from viewkeeper.warehouse.original_rows import original_rows
 from viewkeeper.warehouse.self_maintained.creating import create_all
 from viewkeeper.warehouse.self_maintained.following import NUMBERS

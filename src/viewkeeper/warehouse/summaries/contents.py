@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewkeeper.lake.log.catalog import Definition, Layout, find
+from viewkeeper.lake.log.columns import WEIGHT, arrow_schema
+from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.driver_memory import share_of_memory
+from viewkeeper.lake.tables.parquet_files import read_table
 from viewkeeper.summary.content import ArrowContent, Content, Found
 from viewkeeper.summary.grouping import numbered, placed
 from viewkeeper.summary.spread import spread_table
 from viewkeeper.summary.statements import quoted
-from viewkeeper.warehouse.catalog import Definition, Layout, find
-from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
-from viewkeeper.warehouse.driver_memory import share_of_memory
-from viewkeeper.warehouse.parquet_files import read_table
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.snapshot import Files, Snapshot
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class SparkContent:
         self.rows = rows
 
     def find(self, columns: tuple[str, ...], values: pa.Table) -> Found:
-        from viewkeeper.warehouse.spark_files import spark_errors
+        from viewkeeper.lake.tables.spark_files import spark_errors
 
         with spark_errors("looking up stored rows"):
             rows = self._matching(columns, values).toArrow()
@@ -199,7 +199,7 @@ class SparkContent:
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
-        from viewkeeper.warehouse.spark_files import spark_errors
+        from viewkeeper.lake.tables.spark_files import spark_errors
 
         value = F.col(quoted(ranked))
         order = value.asc() if function == "min" else value.desc()
@@ -217,8 +217,8 @@ class SparkContent:
     def spread(self, columns: tuple[str, ...], values: pa.Table, of: str, count: str, changed: pa.Table) -> pa.Array:
         from pyspark.sql import functions as F
 
+        from viewkeeper.lake.tables.spark_files import spark_errors
         from viewkeeper.summary.propagate import TemporaryNames
-        from viewkeeper.warehouse.spark_files import spark_errors
 
         spark, keys = self._frame.sparkSession, [quoted(name) for name in columns]
         listed = [*keys, quoted(of), quoted(count)]

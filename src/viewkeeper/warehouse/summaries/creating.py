@@ -11,6 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.errors import DefinitionError, UnknownName
+from viewkeeper.lake.commit import Commit
+from viewkeeper.lake.log.catalog import Layout
+from viewkeeper.lake.log.columns import RESERVED, WEIGHT
 from viewkeeper.levels import Level
 from viewkeeper.messages import Vector
 from viewkeeper.sql.parse import parse_view
@@ -24,9 +27,6 @@ from viewkeeper.summary.hidden_nodes import with_hidden
 from viewkeeper.summary.node import Node
 from viewkeeper.summary.plan import CHANGES, Lineage, changes_of
 from viewkeeper.summary.statements import quoted
-from viewkeeper.warehouse.catalog import Layout
-from viewkeeper.warehouse.columns import RESERVED, WEIGHT
-from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.summaries.contents import MOST_REWRITTEN
 from viewkeeper.warehouse.summaries.first_content import Base, FirstContent, NewTable, first_contents
 from viewkeeper.warehouse.summaries.lattice import Facts, Lattice, followed, lattice_name

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from viewkeeper.errors import UsageError
+from viewkeeper.lake.log.catalog import Catalog, Definition, families, find, free_name
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.sql.refresh_mode import refresh_of
@@ -25,7 +26,6 @@ from viewkeeper.summary.defined import defined
 from viewkeeper.summary.greedy import choose, total_cost
 from viewkeeper.summary.star_tables import ForeignKey, star_tables
 from viewkeeper.warehouse.altering.swapping import refresh_joined, settle, swapping
-from viewkeeper.warehouse.catalog import Catalog, Definition, families, find, free_name
 from viewkeeper.warehouse.summaries.cube_sizes import CubeSizes, cube_sizes
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 

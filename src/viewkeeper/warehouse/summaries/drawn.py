@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from viewkeeper.lake.log.catalog import families
 from viewkeeper.summary.cube_lattice import Edge
 from viewkeeper.summary.cube_lattice import Lattice as Order
 from viewkeeper.summary.lattice_drawing import as_text, draw
 from viewkeeper.summary.plan import CHANGES
-from viewkeeper.warehouse.catalog import families
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.explained_table import LatticeExplained, group_by, why_kept

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.errors import ProtocolError
+from viewkeeper.lake.commit import Commit
+from viewkeeper.lake.log.catalog import Catalog
+from viewkeeper.lake.log.columns import RESERVED, WEIGHT
 from viewkeeper.summary.hidden_nodes import HIDDEN
 from viewkeeper.summary.node import Node
 from viewkeeper.summary.plan import Lineage, changes_of
 from viewkeeper.summary.statements import quoted, stored_types
-from viewkeeper.warehouse.catalog import Catalog
-from viewkeeper.warehouse.columns import RESERVED, WEIGHT
-from viewkeeper.warehouse.commit import Commit
 from viewkeeper.warehouse.summaries.contents import SMALL
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.naming import SUMMARY

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from viewkeeper.lake.log.columns import HIDDEN, Columns
 from viewkeeper.sql.summary_view import readable
 from viewkeeper.summary.explained_refresh import refreshed
 from viewkeeper.summary.explained_statements import (
@@ -16,7 +17,6 @@ from viewkeeper.summary.explained_statements import (
 from viewkeeper.summary.node import Extreme, Node, rest_column
 from viewkeeper.summary.plan import CHANGES, Plan
 from viewkeeper.summary.statements import quoted, stored_types
-from viewkeeper.warehouse.columns import HIDDEN, Columns
 from viewkeeper.warehouse.summaries.explanation import Choice, Column, Serving, Shown, Statements, Table
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.naming import SUMMARY

@@ -8,6 +8,7 @@ a family     each of its tables
 import re
 from collections.abc import Iterable
 
+from viewkeeper.lake.log.catalog import Definition, families, find, free_name
 from viewkeeper.mediator.choice import promised
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.sql.outer_join import OuterJoinView
@@ -17,7 +18,6 @@ from viewkeeper.sql.refresh_mode import Refresh, RefreshMode
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
 from viewkeeper.summary.plan import CHANGES
-from viewkeeper.warehouse.catalog import Definition, families, find, free_name
 from viewkeeper.warehouse.explaining.asking import asking_join
 from viewkeeper.warehouse.explaining.asking_nobody import LOADED, hidden_table, over_views
 from viewkeeper.warehouse.explaining.explanation import InWords

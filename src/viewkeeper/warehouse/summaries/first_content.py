@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from viewkeeper.lake.log.columns import RESERVED, WEIGHT, Columns, columns_of
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.defined import Defined
 from viewkeeper.summary.derivation import Derivation
@@ -15,7 +16,6 @@ from viewkeeper.summary.node import Node, rest_column
 from viewkeeper.summary.plan import CHANGES
 from viewkeeper.summary.propagate_arrow import ArrowInputs, evaluable
 from viewkeeper.summary.statements import quoted
-from viewkeeper.warehouse.columns import RESERVED, WEIGHT, Columns, columns_of
 from viewkeeper.warehouse.summaries.contents import SMALL
 from viewkeeper.warehouse.summaries.first_rows import column_types, first_rows, is_known
 from viewkeeper.warehouse.summaries.in_spark import with_weight

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from viewkeeper.lake.log.columns import Columns, arrow_schema, arrow_type
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.type_families import Family, type_named
 from viewkeeper.summary.content import ArrowContent
@@ -18,7 +19,6 @@ from viewkeeper.summary.node import Node, shape_of
 from viewkeeper.summary.propagate_arrow import ArrowInputs, propagate_arrow
 from viewkeeper.summary.refresh import refresh
 from viewkeeper.summary.statements import stored_types
-from viewkeeper.warehouse.columns import Columns, arrow_schema, arrow_type
 from viewkeeper.warehouse.summaries.round import delta_with_extremes
 
 

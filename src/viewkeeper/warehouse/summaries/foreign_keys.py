@@ -8,9 +8,9 @@ are autonomous and break promises: each propagation checks its changes, so that 
 
 from collections.abc import Iterable, Mapping
 
+from viewkeeper.lake.log.source_files import SourceDefinition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.star import FACT, Dimension
-from viewkeeper.warehouse.source_files import SourceDefinition
 
 
 class DeclaredForeignKeys:

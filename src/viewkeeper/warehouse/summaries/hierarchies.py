@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.errors import DefinitionError
+from viewkeeper.lake.log.catalog import Catalog
+from viewkeeper.lake.log.source_files import SourceDefinition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
 from viewkeeper.summary.hierarchies import Chains, Declared, Hierarchy, chains_of
 from viewkeeper.summary.star import Dimension
-from viewkeeper.warehouse.catalog import Catalog
-from viewkeeper.warehouse.source_files import SourceDefinition
 from viewkeeper.warehouse.view_properties import HIERARCHY
 
 

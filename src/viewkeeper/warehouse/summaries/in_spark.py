@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from viewkeeper.lake.log.columns import WEIGHT, arrow_schema
+from viewkeeper.lake.log.record import Record
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.node import Node, rest_column
 from viewkeeper.summary.plan import CHANGES
 from viewkeeper.summary.statements import quoted
-from viewkeeper.warehouse.columns import WEIGHT, arrow_schema
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.summaries.contents import Contents, frame_of_table
 from viewkeeper.warehouse.summaries.lattice import Lattice

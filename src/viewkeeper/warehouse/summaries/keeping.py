@@ -14,16 +14,16 @@ import pyarrow as pa
 
 from viewkeeper.clock import monotonic
 from viewkeeper.errors import UsageError, ViewkeeperError, as_viewkeeper_error, may_pass
+from viewkeeper.lake.commit import Commit, NewState
+from viewkeeper.lake.log.catalog import Catalog, Definition, Layout
+from viewkeeper.lake.log.columns import HIDDEN, RESERVED
+from viewkeeper.lake.log.halts import Halts
+from viewkeeper.lake.log.record import Record
 from viewkeeper.messages import Vector
 from viewkeeper.sources.layout import widens
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.summary.content import ArrowContent
-from viewkeeper.warehouse.catalog import Catalog, Definition, Layout
-from viewkeeper.warehouse.columns import HIDDEN, RESERVED
-from viewkeeper.warehouse.commit import Commit, NewState
-from viewkeeper.warehouse.halted import Halts
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.summaries.contents import MOST_REWRITTEN, Contents
 from viewkeeper.warehouse.summaries.decision import Decision, decide
 from viewkeeper.warehouse.summaries.foreign_keys import DeclaredForeignKeys

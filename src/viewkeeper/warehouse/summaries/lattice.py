@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from viewkeeper.lake.log.catalog import Catalog, Definition
+from viewkeeper.lake.log.columns import HIDDEN, RESERVED, WEIGHT
 from viewkeeper.levels import Level
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
@@ -31,8 +33,6 @@ from viewkeeper.summary.node import Extreme, Node
 from viewkeeper.summary.plan import Lineage, changes_of
 from viewkeeper.summary.star import Dimension
 from viewkeeper.summary.statements import stored_types, sum_type
-from viewkeeper.warehouse.catalog import Catalog, Definition
-from viewkeeper.warehouse.columns import HIDDEN, RESERVED, WEIGHT
 from viewkeeper.warehouse.summaries.foreign_keys import DeclaredForeignKeys
 from viewkeeper.warehouse.summaries.naming import SUMMARY, log_name, pending_name, waiting_group
 

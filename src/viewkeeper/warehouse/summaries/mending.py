@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.errors import UsageError
+from viewkeeper.lake.log.columns import RESERVED
 from viewkeeper.messages import Position
 from viewkeeper.summary.recompute_sql import centered_select, rounded_columns, select_of_summary, tolerance_column
 from viewkeeper.summary.star import FACT
 from viewkeeper.summary.statements import quoted
-from viewkeeper.warehouse.columns import RESERVED
 from viewkeeper.warehouse.original_rows import original_frames, repeated
 from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.in_spark import with_weight

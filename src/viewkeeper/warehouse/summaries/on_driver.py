@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewkeeper.lake.log.columns import WEIGHT, arrow_schema, arrow_type
+from viewkeeper.lake.log.record import Record
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.summary.node import Node, rest_column
 from viewkeeper.summary.plan import CHANGES
 from viewkeeper.summary.propagate_arrow import ArrowInputs
-from viewkeeper.warehouse.columns import WEIGHT, arrow_schema, arrow_type
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.summaries.contents import Contents
 from viewkeeper.warehouse.summaries.in_spark import InSpark, no_change

@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import Any
 
 from viewkeeper.errors import StateGone, ViewkeeperError
+from viewkeeper.lake.log.catalog import Catalog, find
+from viewkeeper.lake.log.halts import Halt, Halts
+from viewkeeper.lake.log.record import Record
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.plan import Expected, Plan
-from viewkeeper.warehouse.catalog import Catalog, find
-from viewkeeper.warehouse.halted import Halt, Halts
 from viewkeeper.warehouse.known_relations import relations_of
 from viewkeeper.warehouse.known_sources import KnownSources
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.self_maintained.change_rates import recent, transactions_per_hour
 from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.foreign_keys import DeclaredForeignKeys

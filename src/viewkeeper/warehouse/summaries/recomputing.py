@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from viewkeeper.lake.log.record import Record
 from viewkeeper.summary.plan import CHANGES
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.round import Changes
 

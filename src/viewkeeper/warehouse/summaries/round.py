@@ -15,16 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.clock import monotonic
+from viewkeeper.lake.log.catalog import Layout
+from viewkeeper.lake.log.columns import WEIGHT
+from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.signed_rows import Replacement
 from viewkeeper.summary.content import ArrowContent
 from viewkeeper.summary.derivation import BrokenForeignKey
 from viewkeeper.summary.grouping import canonical_floats
 from viewkeeper.summary.node import Node, recomputed_columns, shape_of
 from viewkeeper.summary.plan import CHANGES, Expected, Plan
 from viewkeeper.summary.propagate_arrow import evaluable, propagate_arrow
-from viewkeeper.warehouse.catalog import Layout
-from viewkeeper.warehouse.columns import WEIGHT
-from viewkeeper.warehouse.record import Record
-from viewkeeper.warehouse.signed_rows import Replacement
 from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.summaries.contents import SMALL, Contents, frame_of_table
 from viewkeeper.warehouse.summaries.in_spark import InSpark
@@ -121,8 +121,8 @@ class Rounds:
         waiting: Mapping[str, pa.Table],
     ) -> Propagated:
         """The summary-deltas of some changes. Those that are waiting are not in the tables yet."""
+        from viewkeeper.lake.tables.spark_files import spark_errors
         from viewkeeper.summary.propagate import propagate
-        from viewkeeper.warehouse.spark_files import spark_errors
 
         begin = monotonic()
         # Theorem 5.1 is about changes of the fact.

@@ -10,18 +10,18 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from viewkeeper.errors import StateGone, ViewkeeperError
+from viewkeeper.lake.log.catalog import Catalog, Definition
+from viewkeeper.lake.log.columns import WEIGHT
+from viewkeeper.lake.log.halts import Halts
+from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.log.source_files import SourceDefinition, SourceFiles
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.answering import Pairs, StoredTables, Way
 from viewkeeper.summary.node import Node
 from viewkeeper.summary.plan import changes_of
 from viewkeeper.summary.statements import quoted
-from viewkeeper.warehouse.catalog import Catalog, Definition
-from viewkeeper.warehouse.columns import WEIGHT
-from viewkeeper.warehouse.halted import Halts
 from viewkeeper.warehouse.known_relations import relations_of
-from viewkeeper.warehouse.record import Record
 from viewkeeper.warehouse.snapshot import Files, Snapshot
-from viewkeeper.warehouse.source_files import SourceDefinition, SourceFiles
 from viewkeeper.warehouse.summaries.contents import SMALL, read_rows
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
 from viewkeeper.warehouse.summaries.lattice import Lattice, lattices_of

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from viewkeeper.lake.log.catalog import Definition, Layout
 from viewkeeper.levels import Level
 from viewkeeper.sql.refresh_mode import refresh_of
 from viewkeeper.sql.relation import Relation
@@ -12,7 +13,6 @@ from viewkeeper.summary.derivation import Determined
 from viewkeeper.summary.hidden_nodes import Part, with_hidden
 from viewkeeper.summary.node import Node
 from viewkeeper.summary.statements import stored_types
-from viewkeeper.warehouse.catalog import Definition, Layout
 from viewkeeper.warehouse.summaries.foreign_keys import DeclaredForeignKeys
 from viewkeeper.warehouse.summaries.lattice import Facts, Lattice, Table, lattice_name
 from viewkeeper.warehouse.summaries.naming import SUMMARY

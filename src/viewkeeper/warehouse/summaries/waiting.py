@@ -12,12 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from viewkeeper.lake.commit import Commit, NewState
+from viewkeeper.lake.log.columns import RESERVED, WEIGHT, Columns
+from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.signed_rows import frame_in_spark
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.statements import quoted
-from viewkeeper.warehouse.columns import RESERVED, WEIGHT, Columns
-from viewkeeper.warehouse.commit import Commit, NewState
-from viewkeeper.warehouse.record import Record
-from viewkeeper.warehouse.signed_rows import frame_in_spark
 from viewkeeper.warehouse.snapshot import Files, Snapshot
 from viewkeeper.warehouse.summaries.contents import read_rows
 from viewkeeper.warehouse.summaries.lattice import Lattice

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from deltalake.transaction import AddAction
 
-from viewkeeper.warehouse.columns import table_schema
-from viewkeeper.warehouse.delta_table import DELTA, describe_file
-from viewkeeper.warehouse.parquet_files import file_name, write_table
-from viewkeeper.warehouse.record import TableState
-from viewkeeper.warehouse.signed_rows import Figures, SignedRows, figures_of_table
-from viewkeeper.warehouse.small_loads import stage_rows
-from viewkeeper.warehouse.staged import StagedTable
-from viewkeeper.warehouse.store import LocalStore
+from viewkeeper.lake.log.columns import table_schema
+from viewkeeper.lake.log.record import TableState
+from viewkeeper.lake.log.store import LocalStore
+from viewkeeper.lake.tables.delta_table import DELTA, describe_file
+from viewkeeper.lake.tables.parquet_files import file_name, write_table
+from viewkeeper.lake.tables.signed_rows import Figures, SignedRows, figures_of_table
+from viewkeeper.lake.tables.small_loads import stage_rows
+from viewkeeper.lake.tables.staged import StagedTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,8 +71,8 @@ def write_signed(store: LocalStore, folder: str, rows: SignedRows, commit: int) 
         names.append(write_table(store, folder, file_name(DELTA, commit), table))
         figures = figures.plus(figures_of_table(table))
     if rows.frames:
-        from viewkeeper.warehouse.signed_frames import figures_in_job, figures_of_job, stamped_frame
-        from viewkeeper.warehouse.spark_files import write_frame
+        from viewkeeper.lake.tables.signed_frames import figures_in_job, figures_of_job, stamped_frame
+        from viewkeeper.lake.tables.spark_files import write_frame
 
         frame = stamped_frame(rows)
         assert frame is not None

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from viewkeeper.clock import now, unique_id
 from viewkeeper.errors import DamagedWarehouse, StorageFailure, UsageError
-from viewkeeper.warehouse.catalog import VIEWS, Catalog, Catalogs, catalog_name
-from viewkeeper.warehouse.commit import Commit
-from viewkeeper.warehouse.commit_log import COMMITS, HOME, CommitLog, overtaken
-from viewkeeper.warehouse.delta_log import LOG, put_all_aside
-from viewkeeper.warehouse.delta_table import OpenTables
-from viewkeeper.warehouse.parquet_files import STAGING
-from viewkeeper.warehouse.record import GroupState, Record, TableState, seal, unseal
-from viewkeeper.warehouse.recovery import recover
-from viewkeeper.warehouse.staged import StagedTable
-from viewkeeper.warehouse.store import LocalStore
-from viewkeeper.warehouse.tables import Tables
+from viewkeeper.lake.commit import Commit
+from viewkeeper.lake.log.catalog import VIEWS, Catalog, Catalogs, catalog_name
+from viewkeeper.lake.log.commit_log import COMMITS, HOME, CommitLog, overtaken
+from viewkeeper.lake.log.record import GroupState, Record, TableState, seal, unseal
+from viewkeeper.lake.log.store import LocalStore
+from viewkeeper.lake.recovery import recover
+from viewkeeper.lake.tables.delta_log import LOG, put_all_aside
+from viewkeeper.lake.tables.delta_table import OpenTables
+from viewkeeper.lake.tables.file_lists import Tables
+from viewkeeper.lake.tables.parquet_files import STAGING
+from viewkeeper.lake.tables.staged import StagedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,11 +6,11 @@ from typing import Any
 
 from deltalake.transaction import AddAction
 
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.delta_log import entry_name
-from viewkeeper.warehouse.delta_table import DataFile, OpenTables, change_table, create_table
-from viewkeeper.warehouse.parquet_files import checksum_of
-from viewkeeper.warehouse.record import TableState
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.record import TableState
+from viewkeeper.lake.tables.delta_log import entry_name
+from viewkeeper.lake.tables.delta_table import DataFile, OpenTables, change_table, create_table
+from viewkeeper.lake.tables.parquet_files import checksum_of
 
 
 @dataclass(frozen=True)

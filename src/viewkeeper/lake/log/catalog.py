@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import Any
 
 from viewkeeper.errors import DamagedWarehouse, DefinitionError, UnknownView, did_you_mean
+from viewkeeper.lake.log.columns import HIDDEN, Columns
+from viewkeeper.lake.log.commit_log import HOME, overtaken
+from viewkeeper.lake.log.record import FORMAT, seal, unseal
+from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.sql.stored_text import stored_expression, stored_type
-from viewkeeper.warehouse.columns import HIDDEN, Columns
-from viewkeeper.warehouse.commit_log import HOME, overtaken
-from viewkeeper.warehouse.record import FORMAT, seal, unseal
-from viewkeeper.warehouse.store import LocalStore
 
 CATALOG = f"{HOME}/catalog"
 VIEWS = "views"

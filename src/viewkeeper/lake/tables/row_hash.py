@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.columns import HASH
+from viewkeeper.lake.log.store import LocalStore
+from viewkeeper.lake.tables.signed_frames import quoted
 from viewkeeper.sql.type_families import Family, parse_type, sql_type
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.columns import HASH
-from viewkeeper.warehouse.signed_frames import quoted
-from viewkeeper.warehouse.store import LocalStore
 
 
 def row_hash(view: Definition) -> Column:

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.errors import BadDelta
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.columns import STATE, WEIGHT, arrow_schema, check_names
 from viewkeeper.summary.grouping import canonical_floats
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.columns import STATE, WEIGHT, arrow_schema, check_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from viewkeeper.errors import StorageFailure
-from viewkeeper.warehouse.store import LocalStore
+from viewkeeper.lake.log.store import LocalStore
 
 _LOG = logging.getLogger(__name__)
 

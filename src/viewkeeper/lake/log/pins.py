@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 
 from viewkeeper.clock import now, unique_id
 from viewkeeper.errors import StorageFailure
-from viewkeeper.warehouse.commit_log import HOME
-from viewkeeper.warehouse.store import LocalStore
+from viewkeeper.lake.log.commit_log import HOME
+from viewkeeper.lake.log.store import LocalStore
 
 PINS = f"{HOME}/pins"
 LEASE = timedelta(days=1)

@@ -19,15 +19,15 @@ from functools import partial
 import pyarrow as pa
 
 from viewkeeper.errors import DamagedWarehouse, WarehouseError
-from viewkeeper.warehouse.catalog import CATALOG, Catalogs, Definition, catalog_name
-from viewkeeper.warehouse.commit_log import CHECKPOINT, COMMITS, FORMAT_FILE, HOME, CommitLog, read_format, record_name
-from viewkeeper.warehouse.delta_log import stored_entry
-from viewkeeper.warehouse.delta_table import DataFile, describe_file
-from viewkeeper.warehouse.parquet_files import checksum_in, checksum_of, open_parquet
-from viewkeeper.warehouse.record import Record, TableState, seal, unseal
-from viewkeeper.warehouse.source_files import SOURCES
-from viewkeeper.warehouse.store import TEMPORARY, LocalStore
-from viewkeeper.warehouse.tables import Tables
+from viewkeeper.lake.log.catalog import CATALOG, Catalogs, Definition, catalog_name
+from viewkeeper.lake.log.commit_log import CHECKPOINT, COMMITS, FORMAT_FILE, HOME, CommitLog, read_format, record_name
+from viewkeeper.lake.log.record import Record, TableState, seal, unseal
+from viewkeeper.lake.log.source_files import SOURCES
+from viewkeeper.lake.log.store import TEMPORARY, LocalStore
+from viewkeeper.lake.tables.delta_log import stored_entry
+from viewkeeper.lake.tables.delta_table import DataFile, describe_file
+from viewkeeper.lake.tables.file_lists import Tables
+from viewkeeper.lake.tables.parquet_files import checksum_in, checksum_of, open_parquet
 
 _SEALED = (COMMITS, CATALOG, SOURCES)
 """folders of files that hold their own checksums"""

@@ -21,9 +21,9 @@ from deltalake.transaction import AddAction, RemoveAction, create_table_with_add
 
 from viewkeeper.clock import now
 from viewkeeper.errors import DamagedWarehouse, ViewkeeperError, WriterPresent
-from viewkeeper.warehouse.columns import STATE, WEIGHT
-from viewkeeper.warehouse.delta_log import CHECKPOINT_INTERVAL, files_of, put_old_entries_aside
-from viewkeeper.warehouse.store import LocalStore, missing_file, storage_failure
+from viewkeeper.lake.log.columns import STATE, WEIGHT
+from viewkeeper.lake.log.store import LocalStore, missing_file, storage_failure
+from viewkeeper.lake.tables.delta_log import CHECKPOINT_INTERVAL, files_of, put_old_entries_aside
 
 BASE, DELTA, ROWS = "base-", "delta-", "rows-"
 """How names of data files begin: a compacted base, signed deltas, the rows of a rewritten view."""

@@ -25,8 +25,8 @@ from viewkeeper.errors import (
     StorageFailure,
     WriterPresent,
 )
-from viewkeeper.warehouse.record import FORMAT, Record, decode, encode, seal, unseal
-from viewkeeper.warehouse.store import TEMPORARY, LocalStore
+from viewkeeper.lake.log.record import FORMAT, Record, decode, encode, seal, unseal
+from viewkeeper.lake.log.store import TEMPORARY, LocalStore
 
 HOME = "_viewkeeper"
 FORMAT_FILE = f"{HOME}/format.json"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from viewkeeper.clock import now
 from viewkeeper.errors import DamagedWarehouse
+from viewkeeper.lake.log.commit_log import HOME
+from viewkeeper.lake.log.record import seal, unseal
+from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.sources.layout import VIEW
-from viewkeeper.warehouse.commit_log import HOME
-from viewkeeper.warehouse.record import seal, unseal
-from viewkeeper.warehouse.store import LocalStore
 
 HALTED = f"{HOME}/halted"
 

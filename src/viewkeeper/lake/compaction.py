@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from viewkeeper.errors import ViewkeeperError
-from viewkeeper.warehouse.catalog import Definition, Layout
-from viewkeeper.warehouse.columns import arrow_schema, table_schema
-from viewkeeper.warehouse.compaction_policy import CompactionPolicy
-from viewkeeper.warehouse.delta_table import BASE, DELTA, DataFile, describe_file
-from viewkeeper.warehouse.parquet_files import STAGING, file_name, read_table, write_table
-from viewkeeper.warehouse.record import Pending, Record
-from viewkeeper.warehouse.staged import StagedTable
+from viewkeeper.lake.compaction_policy import CompactionPolicy
+from viewkeeper.lake.log.catalog import Definition, Layout
+from viewkeeper.lake.log.columns import arrow_schema, table_schema
+from viewkeeper.lake.log.record import Pending, Record
+from viewkeeper.lake.tables.delta_table import BASE, DELTA, DataFile, describe_file
+from viewkeeper.lake.tables.parquet_files import STAGING, file_name, read_table, write_table
+from viewkeeper.lake.tables.staged import StagedTable
 from viewkeeper.warehouse.thread_imports import import_for_threads
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.writer import Writer
+    from viewkeeper.lake.writer import Writer
 
 _LOG = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ SMALL_ROWS = 50_000
 
 def compact(writer: "Writer", view: Definition) -> Record | None:
     """Give a view a new base that holds its last state; None if it has no deltas, or they are gone by the end."""
-    from viewkeeper.warehouse.compacted_base import write_base
+    from viewkeeper.lake.compacted_base import write_base
 
     if view.layout is not Layout.APPENDED:
         return None

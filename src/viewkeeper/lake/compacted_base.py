@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from viewkeeper.errors import DamagedWarehouse
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.columns import HASH, STATE, WEIGHT
-from viewkeeper.warehouse.delta_table import DataFile
-from viewkeeper.warehouse.parquet_files import STAGING
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.columns import HASH, STATE, WEIGHT
+from viewkeeper.lake.tables.delta_table import DataFile
+from viewkeeper.lake.tables.parquet_files import STAGING
+from viewkeeper.lake.tables.row_hash import hashes_are_unique, row_hash
+from viewkeeper.lake.tables.spark_files import write_frame
 from viewkeeper.warehouse.reading import AppendedView
-from viewkeeper.warehouse.row_hash import hashes_are_unique, row_hash
-from viewkeeper.warehouse.spark_files import write_frame
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.writer import Writer
+    from viewkeeper.lake.writer import Writer
 
 
 def write_base(

@@ -13,14 +13,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from viewkeeper.clock import now
-from viewkeeper.warehouse.catalog import CATALOG, VIEWS, Catalogs
-from viewkeeper.warehouse.commit_log import HOME, CommitLog
-from viewkeeper.warehouse.delta_table import list_files, newest_version, restore_table
-from viewkeeper.warehouse.parquet_files import STAGING
-from viewkeeper.warehouse.pins import PINS
-from viewkeeper.warehouse.record import Record
-from viewkeeper.warehouse.rewritten import CHANGES
-from viewkeeper.warehouse.store import TEMPORARY, LocalStore, damaged_file, missing_file
+from viewkeeper.lake.log.catalog import CATALOG, VIEWS, Catalogs
+from viewkeeper.lake.log.commit_log import HOME, CommitLog
+from viewkeeper.lake.log.pins import PINS
+from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.log.store import TEMPORARY, LocalStore, damaged_file, missing_file
+from viewkeeper.lake.tables.delta_table import list_files, newest_version, restore_table
+from viewkeeper.lake.tables.parquet_files import STAGING
+from viewkeeper.lake.tables.rewritten import CHANGES
 
 _NUMBER = re.compile(r"/(?:base-|delta-|rows-)?(\d{20})-[0-9a-f]{32}")
 _CATALOG = re.compile(rf"{CATALOG}/(\d{{20}})\.json")

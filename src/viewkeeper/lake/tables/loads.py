@@ -13,16 +13,16 @@ from pyspark.sql import functions as F
 
 from viewkeeper.clock import unique_id
 from viewkeeper.errors import BadDelta
-from viewkeeper.warehouse.catalog import Definition, Layout
-from viewkeeper.warehouse.columns import HASH, STATE, WEIGHT, arrow_schema, table_schema
-from viewkeeper.warehouse.delta_table import BASE, ROWS, describe_file
-from viewkeeper.warehouse.parquet_files import STAGING, file_name
-from viewkeeper.warehouse.record import TableState
-from viewkeeper.warehouse.row_hash import hashes_are_unique, row_hash
-from viewkeeper.warehouse.signed_frames import conformed_frame, quoted
-from viewkeeper.warehouse.spark_files import write_frame
-from viewkeeper.warehouse.staged import StagedTable
-from viewkeeper.warehouse.store import LocalStore, explained
+from viewkeeper.lake.log.catalog import Definition, Layout
+from viewkeeper.lake.log.columns import HASH, STATE, WEIGHT, arrow_schema, table_schema
+from viewkeeper.lake.log.record import TableState
+from viewkeeper.lake.log.store import LocalStore, explained
+from viewkeeper.lake.tables.delta_table import BASE, ROWS, describe_file
+from viewkeeper.lake.tables.parquet_files import STAGING, file_name
+from viewkeeper.lake.tables.row_hash import hashes_are_unique, row_hash
+from viewkeeper.lake.tables.signed_frames import conformed_frame, quoted
+from viewkeeper.lake.tables.spark_files import write_frame
+from viewkeeper.lake.tables.staged import StagedTable
 
 
 def stage_load(

@@ -6,15 +6,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.errors import BadDelta
-from viewkeeper.warehouse.catalog import Definition, Layout
-from viewkeeper.warehouse.columns import STATE, WEIGHT, arrow_schema, table_schema
-from viewkeeper.warehouse.delta_table import BASE, ROWS, describe_file
-from viewkeeper.warehouse.parquet_files import file_name, write_table
-from viewkeeper.warehouse.record import TableState
-from viewkeeper.warehouse.rewritten import apply_delta
-from viewkeeper.warehouse.signed_rows import conformed_table, table_in_arrow, table_of_zset
-from viewkeeper.warehouse.staged import StagedTable
-from viewkeeper.warehouse.store import LocalStore
+from viewkeeper.lake.log.catalog import Definition, Layout
+from viewkeeper.lake.log.columns import STATE, WEIGHT, arrow_schema, table_schema
+from viewkeeper.lake.log.record import TableState
+from viewkeeper.lake.log.store import LocalStore
+from viewkeeper.lake.tables.delta_table import BASE, ROWS, describe_file
+from viewkeeper.lake.tables.parquet_files import file_name, write_table
+from viewkeeper.lake.tables.rewritten import apply_delta
+from viewkeeper.lake.tables.signed_rows import conformed_table, table_in_arrow, table_of_zset
+from viewkeeper.lake.tables.staged import StagedTable
 
 MOST_ROWS = 200_000
 """Rows of an Arrow table that the driver writes itself."""

@@ -19,17 +19,17 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import now
 from viewkeeper.durations import seconds
 from viewkeeper.errors import BadDelta, DefinitionError, UnknownView
+from viewkeeper.lake.log.catalog import Before, Catalog, Definition, Layout, find, free_folder, free_name
+from viewkeeper.lake.log.columns import checked_columns, columns_of
+from viewkeeper.lake.log.record import GroupState, Record
+from viewkeeper.lake.tables import appended, rewritten
+from viewkeeper.lake.tables.signed_rows import Delta, SignedRows, frame_in_spark, table_in_arrow
+from viewkeeper.lake.tables.small_loads import MOST_ROWS, stage_rows
+from viewkeeper.lake.tables.staged import StagedTable
 from viewkeeper.messages import Vector
-from viewkeeper.warehouse import appended, rewritten
-from viewkeeper.warehouse.catalog import Before, Catalog, Definition, Layout, find, free_folder, free_name
-from viewkeeper.warehouse.columns import checked_columns, columns_of
-from viewkeeper.warehouse.record import GroupState, Record
-from viewkeeper.warehouse.signed_rows import Delta, SignedRows, frame_in_spark, table_in_arrow
-from viewkeeper.warehouse.small_loads import MOST_ROWS, stage_rows
-from viewkeeper.warehouse.staged import StagedTable
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.writer import Writer
+    from viewkeeper.lake.writer import Writer
 
 _T = TypeVar("_T")
 _U = TypeVar("_U")
@@ -346,8 +346,8 @@ class Commit:
         few = isinstance(rows, pa.Table) and rows.num_rows <= MOST_ROWS and load.distinct
         if frame is None and (few or hasattr(rows, "weights")):
             return stage_rows(writer.store, view, rows, load.state, number)
-        from viewkeeper.warehouse.loading import Staging, frame_of, stage_load
-        from viewkeeper.warehouse.spark_files import full_load
+        from viewkeeper.lake.tables.loads import Staging, frame_of, stage_load
+        from viewkeeper.lake.tables.spark_files import full_load
 
         staging = Staging(writer.store)
         cleanup.callback(staging.clear)

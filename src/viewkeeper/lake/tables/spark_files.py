@@ -13,12 +13,12 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from viewkeeper.errors import BadDelta, EngineFailure, StorageFailure, ViewkeeperError, first_line, may_pass
+from viewkeeper.lake.log.columns import Columns, spark_schema
+from viewkeeper.lake.log.store import LocalStore, storage_failure
+from viewkeeper.lake.tables.delta_table import DataFile
+from viewkeeper.lake.tables.parquet_files import check_file, checksum_of, with_checksum
+from viewkeeper.lake.tables.spark_session import MEMORY, TIMESTAMPS, memory
 from viewkeeper.summary.statements import quoted
-from viewkeeper.warehouse.columns import Columns, spark_schema
-from viewkeeper.warehouse.delta_table import DataFile
-from viewkeeper.warehouse.parquet_files import check_file, checksum_of, with_checksum
-from viewkeeper.warehouse.session import MEMORY, TIMESTAMPS, memory
-from viewkeeper.warehouse.store import LocalStore, storage_failure
 
 ROWS_PER_FILE = 5_000_000
 VERIFIED = "parquet.page.verify-checksum.enabled"

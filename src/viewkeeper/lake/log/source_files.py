@@ -6,15 +6,15 @@ from typing import Any
 
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.errors import DamagedWarehouse, DefinitionError
+from viewkeeper.lake.log.commit_log import HOME
+from viewkeeper.lake.log.record import seal, unseal
+from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.messages import Position
 from viewkeeper.sources.layout import Alteration
 from viewkeeper.sources.registry import kind_of
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.stored_text import stored_type
 from viewkeeper.summary.hierarchies import Chains, chains_of
-from viewkeeper.warehouse.commit_log import HOME
-from viewkeeper.warehouse.record import seal, unseal
-from viewkeeper.warehouse.store import LocalStore
 
 SOURCES = f"{HOME}/sources"
 WORKSPACES = f"{HOME}/workspaces"

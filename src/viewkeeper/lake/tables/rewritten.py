@@ -14,16 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.errors import BadDelta
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.columns import STATE, WEIGHT, arrow_schema
+from viewkeeper.lake.log.commit_log import HOME
+from viewkeeper.lake.log.record import TableState
+from viewkeeper.lake.log.store import LocalStore
+from viewkeeper.lake.tables.delta_table import ROWS, DataFile, describe_file
+from viewkeeper.lake.tables.parquet_files import file_name, read_table, write_table
+from viewkeeper.lake.tables.signed_rows import SignedRows, figures_of_table
+from viewkeeper.lake.tables.staged import StagedTable
 from viewkeeper.summary.grouping import canonical_floats
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.columns import STATE, WEIGHT, arrow_schema
-from viewkeeper.warehouse.commit_log import HOME
-from viewkeeper.warehouse.delta_table import ROWS, DataFile, describe_file
-from viewkeeper.warehouse.parquet_files import file_name, read_table, write_table
-from viewkeeper.warehouse.record import TableState
-from viewkeeper.warehouse.signed_rows import SignedRows, figures_of_table
-from viewkeeper.warehouse.staged import StagedTable
-from viewkeeper.warehouse.store import LocalStore
 
 CHANGES = "changes"
 """in `_viewkeeper/`: a folder per view"""
@@ -63,8 +63,8 @@ def _all_on_driver(rows: SignedRows) -> Any:
     """The changes as one Arrow table. The view is small, and so is what changes it: Spark's part is collected."""
     tables = list(rows.tables)
     if rows.frames:
-        from viewkeeper.warehouse.signed_frames import stamped_frame
-        from viewkeeper.warehouse.spark_files import spark_errors
+        from viewkeeper.lake.tables.signed_frames import stamped_frame
+        from viewkeeper.lake.tables.spark_files import spark_errors
 
         frame = stamped_frame(rows)
         assert frame is not None

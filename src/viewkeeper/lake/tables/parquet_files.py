@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from viewkeeper.clock import unique_id
-from viewkeeper.warehouse.commit_log import HOME
-from viewkeeper.warehouse.delta_table import DataFile
-from viewkeeper.warehouse.store import LocalStore, damaged_file, explained
+from viewkeeper.lake.log.commit_log import HOME
+from viewkeeper.lake.log.store import LocalStore, damaged_file, explained
+from viewkeeper.lake.tables.delta_table import DataFile
 
 STAGING = f"{HOME}/staging"
 """What is on its way to its place. A crash leaves nothing else that does not tell the number of its commit."""

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.commit_log import CommitLog
+from viewkeeper.lake.log.record import Record
 from viewkeeper.messages import Vector
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.commit_log import CommitLog
-from viewkeeper.warehouse.record import Record
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from hashlib import sha256
 
 from viewkeeper.clock import now
 from viewkeeper.errors import WarehouseError
+from viewkeeper.lake.log.commit_log import HOME
+from viewkeeper.lake.log.record import Record, seal, unseal
+from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.messages import Position
-from viewkeeper.warehouse.commit_log import HOME
-from viewkeeper.warehouse.record import Record, seal, unseal
-from viewkeeper.warehouse.store import LocalStore
 
 FAILED = f"{HOME}/failed"
 

@@ -4,10 +4,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
 
-from viewkeeper.warehouse.catalog import Definition, Layout
-from viewkeeper.warehouse.delta_table import DataFile, list_files
-from viewkeeper.warehouse.record import Pending, TableState
-from viewkeeper.warehouse.store import LocalStore, damaged_file
+from viewkeeper.lake.log.catalog import Definition, Layout
+from viewkeeper.lake.log.record import Pending, TableState
+from viewkeeper.lake.log.store import LocalStore, damaged_file
+from viewkeeper.lake.tables.delta_table import DataFile, list_files
 
 REMEMBERED = 256
 

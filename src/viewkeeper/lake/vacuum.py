@@ -14,15 +14,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from viewkeeper.clock import now
-from viewkeeper.warehouse.catalog import VIEWS, Definition, Layout, tables_of
-from viewkeeper.warehouse.commit_log import HOME
-from viewkeeper.warehouse.delta_log import LOG, OLD_LOG
-from viewkeeper.warehouse.pins import pinned_commits
-from viewkeeper.warehouse.record import Record
-from viewkeeper.warehouse.rewritten import CHANGES
+from viewkeeper.lake.log.catalog import VIEWS, Definition, Layout, tables_of
+from viewkeeper.lake.log.commit_log import HOME
+from viewkeeper.lake.log.pins import pinned_commits
+from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.delta_log import LOG, OLD_LOG
+from viewkeeper.lake.tables.rewritten import CHANGES
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.writer import Writer
+    from viewkeeper.lake.writer import Writer
 
 
 _PLACES = (VIEWS, f"{HOME}/{CHANGES}")

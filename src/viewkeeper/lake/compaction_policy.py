@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from viewkeeper.warehouse.record import TableState
+from viewkeeper.lake.log.record import TableState
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from viewkeeper.errors import BadDelta
-from viewkeeper.warehouse.catalog import Definition
-from viewkeeper.warehouse.columns import STATE, WEIGHT, check_names, columns_of
-from viewkeeper.warehouse.signed_rows import Figures, SignedRows, no_weight
+from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.log.columns import STATE, WEIGHT, check_names, columns_of
+from viewkeeper.lake.tables.signed_rows import Figures, SignedRows, no_weight
 
 
 def stamped_frame(rows: SignedRows) -> DataFrame | None:
