@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from page_examples import DOCS, run_page
-from viewkeeper.warehouse.data_source.options import MOST_STATES, OPTIONS
+from viewkeeper.serving.data_source.options import MOST_STATES, OPTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

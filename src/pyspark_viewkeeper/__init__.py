@@ -1,5 +1,5 @@
 """How Spark finds the format `viewkeeper` by itself: it looks for `DefaultSource` in packages named `pyspark_*`."""
 
-from viewkeeper.warehouse.data_source.source import ViewkeeperDataSource as DefaultSource
+from viewkeeper.serving.data_source.source import ViewkeeperDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -10,7 +10,7 @@ from summary_engines import no_spark
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.messages import position
-from viewkeeper.warehouse.snapshot import Snapshot
+from viewkeeper.serving.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.contents import read_rows
 from viewkeeper.warehouse.warehouse import Warehouse
 

@@ -9,7 +9,7 @@ from summary_schemas import Row
 from summary_worlds import World, world
 
 from viewkeeper.lake.log.catalog import families
-from viewkeeper.warehouse.snapshot import Snapshot
+from viewkeeper.serving.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.contents import read_rows
 
 COMPLETE = {"consistency": "complete"}

@@ -16,13 +16,13 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import seeded
 from viewkeeper.errors import ExpressionError, StateGone, UnknownView, UsageError
 from viewkeeper.lake.compaction import merge_deltas
+from viewkeeper.lake.tables import arrow_tables as stored_tables
+from viewkeeper.lake.tables.arrow_tables import StoredTable
 from viewkeeper.lake.tables.delta_table import DataFile
+from viewkeeper.lake.views.arrow_changes import changes_of, read_changed
+from viewkeeper.lake.views.arrow_parts import parts_of, read_part, repeated
 from viewkeeper.messages import position
 from viewkeeper.sql.one_nan import one_nan
-from viewkeeper.warehouse.arrow_reading import stored_tables
-from viewkeeper.warehouse.arrow_reading.changed_rows import changes_of, read_changed
-from viewkeeper.warehouse.arrow_reading.parts import parts_of, read_part, repeated
-from viewkeeper.warehouse.arrow_reading.stored_tables import StoredTable
 from viewkeeper.warehouse.warehouse import Warehouse
 
 Row = tuple[Any, ...]

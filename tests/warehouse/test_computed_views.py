@@ -20,8 +20,8 @@ from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import seeded
 from viewkeeper.errors import StateGone, UnknownName
+from viewkeeper.lake.views import computed_changes
 from viewkeeper.messages import position
-from viewkeeper.warehouse import computed_changes
 from viewkeeper.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import pytest
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import DefinitionError
+from viewkeeper.lake.tables.cached_reads import KEPT_FROM
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
@@ -17,7 +18,6 @@ from viewkeeper.sql.view import View
 from viewkeeper.storage.join_tree import Columns
 from viewkeeper.storage.self_maintained import STORAGES, operand_changes, refresh
 from viewkeeper.storage.tables import HeldTables
-from viewkeeper.warehouse.kept_reads import KEPT_FROM
 from viewkeeper.warehouse.self_maintained.automatic import Decision
 from viewkeeper.warehouse.self_maintained.creating import supposed
 from viewkeeper.warehouse.self_maintained.explained import lookups

@@ -17,8 +17,8 @@ from stored_content import Stored
 
 from viewkeeper.errors import StateGone, StorageFailure
 from viewkeeper.lake.log.record import Record
-from viewkeeper.warehouse.arrow_reading.changed_rows import changes_of, read_changed
-from viewkeeper.warehouse.snapshot import Snapshot
+from viewkeeper.lake.views.arrow_changes import changes_of, read_changed
+from viewkeeper.serving.snapshot import Snapshot
 from viewkeeper.warehouse.summaries import creating, keeping
 from viewkeeper.warehouse.warehouse import Warehouse
 

@@ -11,8 +11,8 @@ import pytest
 
 from viewkeeper import Warehouse
 from viewkeeper.errors import StateGone
-from viewkeeper.warehouse.arrow_reading.changed_rows import changes_of, read_changed
-from viewkeeper.warehouse.data_source.opened import snapshot_of
+from viewkeeper.lake.views.arrow_changes import changes_of, read_changed
+from viewkeeper.serving.data_source.opened import snapshot_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -23,11 +23,11 @@ from retail_shop import BOTH, HIERARCHIES, STORES, RetailShop, random_rows
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import StateGone, UsageError
+from viewkeeper.lake.views.arrow_changes import changes_of, read_changed
 from viewkeeper.messages import position
-from viewkeeper.warehouse.arrow_reading.changed_rows import changes_of, read_changed
-from viewkeeper.warehouse.data_source.options import LATEST, Asked, read_options
-from viewkeeper.warehouse.data_source.source import ViewkeeperDataSource
-from viewkeeper.warehouse.data_source.stream import ViewStreamReader
+from viewkeeper.serving.data_source.options import LATEST, Asked, read_options
+from viewkeeper.serving.data_source.source import ViewkeeperDataSource
+from viewkeeper.serving.data_source.stream import ViewStreamReader
 from viewkeeper.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import pytest
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.lake.log.catalog import SORTED_BY
-from viewkeeper.warehouse import touched_rows as lookup
-from viewkeeper.warehouse.touched_rows import touched_rows
+from viewkeeper.lake.tables import touched_rows as lookup
+from viewkeeper.lake.tables.touched_rows import touched_rows
 
 ROWS = 150_000
 COLUMNS = {"x.id": "BIGINT", "x.a": "BIGINT", "x.t": "STRING"}

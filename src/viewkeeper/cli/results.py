@@ -13,7 +13,7 @@ from viewkeeper.clock import unique_id
 from viewkeeper.errors import UsageError
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.query_results import TextRows
+    from viewkeeper.serving.query_results import TextRows
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -65,7 +65,7 @@ def check_output(form: str, output: str | None) -> Path | None:
 def write_result(frame: Any, form: str, target: Path | None, limit: int | None) -> None:
     """Write the rows of a DataFrame."""
     from viewkeeper.cli.text_forms import csv_lines, json_lines
-    from viewkeeper.warehouse.query_results import text_rows, write_parquet
+    from viewkeeper.serving.query_results import text_rows, write_parquet
 
     if form == "parquet":
         assert target is not None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from viewkeeper.errors import UsageError
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.query_results import TextRows
+    from viewkeeper.serving.query_results import TextRows
 
 NUMERIC = ("number", "decimal")
 

@@ -12,7 +12,7 @@ from viewkeeper.lake.tables.delta_table import DataFile
 from viewkeeper.lake.tables.parquet_files import STAGING
 from viewkeeper.lake.tables.row_hash import hashes_are_unique, row_hash
 from viewkeeper.lake.tables.spark_files import write_frame
-from viewkeeper.warehouse.reading import AppendedView
+from viewkeeper.lake.tables.spark_tables import AppendedView
 
 if TYPE_CHECKING:
     from viewkeeper.lake.writer import Writer

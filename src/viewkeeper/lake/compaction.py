@@ -24,7 +24,7 @@ from viewkeeper.lake.log.record import Pending, Record
 from viewkeeper.lake.tables.delta_table import BASE, DELTA, DataFile, describe_file
 from viewkeeper.lake.tables.parquet_files import STAGING, file_name, read_table, write_table
 from viewkeeper.lake.tables.staged import StagedTable
-from viewkeeper.warehouse.thread_imports import import_for_threads
+from viewkeeper.lake.thread_imports import import_for_threads
 
 if TYPE_CHECKING:
     from viewkeeper.lake.writer import Writer

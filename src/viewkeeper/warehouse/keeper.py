@@ -21,6 +21,8 @@ from viewkeeper.lake.commit import Commit
 from viewkeeper.lake.log.catalog import Definition, find, free_name, readable
 from viewkeeper.lake.log.columns import HIDDEN, RESERVED
 from viewkeeper.lake.log.halts import Halts
+from viewkeeper.lake.tables.files import Files
+from viewkeeper.lake.thread_imports import import_for_streams, import_for_threads
 from viewkeeper.lake.writer import Writer
 from viewkeeper.mediator.choice import promised
 from viewkeeper.mediator.group import GroupPlan, Recorder
@@ -48,11 +50,9 @@ from viewkeeper.warehouse.self_maintained.automatic import REMOTE
 from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic, storage_for
 from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
-from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.stored_states import StoredStates
 from viewkeeper.warehouse.summaries.keeping import Summaries
 from viewkeeper.warehouse.summaries.lattice import Lattice
-from viewkeeper.warehouse.thread_imports import import_for_streams, import_for_threads
 from viewkeeper.warehouse.view_properties import ALGORITHM, HIERARCHY, KEY, LEVEL, SOURCES, SQL, VIEWS
 
 

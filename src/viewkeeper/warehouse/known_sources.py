@@ -12,6 +12,7 @@ from pathlib import Path
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.errors import DefinitionError, SourceError, SourceUnfit, UnknownName, ViewkeeperError, did_you_mean
 from viewkeeper.lake.log.source_files import WORKSPACES, SourceDefinition, SourceFiles
+from viewkeeper.lake.tables.files import Files
 from viewkeeper.messages import Position
 from viewkeeper.sources.base import Finding, Request, Source, statements
 from viewkeeper.sources.layout import VIEW, Alteration, extended
@@ -22,7 +23,6 @@ from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.hierarchies import Chains, Declared, chains_of
 from viewkeeper.warehouse.allowed_variables import AllowedVariables
 from viewkeeper.warehouse.declared import as_the_source_spells, check_declared, foreign_keys_after, hierarchies_after
-from viewkeeper.warehouse.snapshot import Files
 
 INSTALL = "add it with install=True"
 UNNAMED = "source"

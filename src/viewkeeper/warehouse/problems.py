@@ -17,9 +17,9 @@ from viewkeeper.clock import monotonic
 from viewkeeper.errors import DamagedWarehouse, ViewkeeperError, as_viewkeeper_error
 from viewkeeper.lake.log.halts import Halt
 from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.files import Files
 from viewkeeper.sources.base import Source
 from viewkeeper.warehouse.incomplete import GroupWait
-from viewkeeper.warehouse.snapshot import Files
 
 HALTED, FAILED, MISSING, OVERDUE, UNREACHABLE = "halted", "failed", "missing", "overdue", "unreachable"
 MOST_LOOKS = 3

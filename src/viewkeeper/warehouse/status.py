@@ -10,12 +10,12 @@ from viewkeeper.lake.log.pins import pinned_commits
 from viewkeeper.lake.log.record import Record
 from viewkeeper.lake.log.source_files import SourceFiles
 from viewkeeper.lake.log.states import oldest_state
+from viewkeeper.lake.tables.files import Files
 from viewkeeper.messages import Vector
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.warehouse.incomplete import GroupGivenUp, GroupWait, IncompleteTransactions, reached_level
 from viewkeeper.warehouse.problems import Problem, failed_groups, halted_views, missing_files, overdue_waits
 from viewkeeper.warehouse.running import Running, RunningFile
-from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.summaries.naming import SUMMARY, log_name
 from viewkeeper.warehouse.view_properties import ALGORITHM
 

@@ -9,11 +9,13 @@ from viewkeeper.lake.log.catalog import find
 from viewkeeper.lake.log.failures import Failures
 from viewkeeper.lake.log.halts import Halts
 from viewkeeper.lake.log.record import REFRESHES
+from viewkeeper.lake.tables.files import Files
+from viewkeeper.lake.tables.held_commit import HeldCommit
+from viewkeeper.lake.tables.small_reads import small_rows
+from viewkeeper.lake.views.computed_rows import small_computed
+from viewkeeper.lake.views.stored_views import with_hidden
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.messages import Vector
-from viewkeeper.warehouse.computed_rows import small_computed
-from viewkeeper.warehouse.small_reads import small_rows
-from viewkeeper.warehouse.snapshot import Files, Snapshot
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews
@@ -69,7 +71,7 @@ class StoredStates:
                 return small
         elif (rows := small_rows(self._files, definition, record, self._engines.most_rows)) is not None:
             return self._engines.zset(tuple(definition.names), rows)
-        return self._engines.of_frame(Snapshot(self._files, record).with_hidden(view).weights())
+        return self._engines.of_frame(with_hidden(HeldCommit(self._files, record), view).weights())
 
     def halt(self, group: str, view: str, reason: str, *, recomputable: bool = False) -> None:
         record = self._files.log.last()

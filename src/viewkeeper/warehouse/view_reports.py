@@ -4,9 +4,9 @@ from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import RESERVED
 from viewkeeper.lake.log.halts import Halts
 from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.files import Files
 from viewkeeper.mediator.report import Report, ViewReport
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
-from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.status import waiting
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.view_properties import ALGORITHM

@@ -29,14 +29,16 @@ from viewkeeper.lake.log.record import Record
 from viewkeeper.lake.log.states import State
 from viewkeeper.lake.log.store import open_store
 from viewkeeper.lake.tables.file_lists import Tables
+from viewkeeper.lake.tables.files import Files
+from viewkeeper.lake.tables.held_commit import path_of
 from viewkeeper.lake.tables.spark_session import local_session
 from viewkeeper.messages import Vector
+from viewkeeper.serving.snapshot import Snapshot
 from viewkeeper.warehouse.allowed_variables import AllowedVariables, Urls
 from viewkeeper.warehouse.engine_errors import explaining_engines
 from viewkeeper.warehouse.incomplete import GroupWait, IncompleteTransactions
 from viewkeeper.warehouse.problems import Problem, unreachable_sources
 from viewkeeper.warehouse.running import RunningFile
-from viewkeeper.warehouse.snapshot import Files, Snapshot, path_of, pinned
 from viewkeeper.warehouse.status import Status, status_of
 from viewkeeper.warehouse.view_properties import ALGORITHM
 
@@ -140,7 +142,7 @@ class Warehouse:
 
     def close(self) -> None:
         """Wait for a compaction that is under way, and let the next writer in."""
-        self._files.kept_reads.close()
+        self._files.cached_reads.close()
         if self._known is not None:
             self._known.close()
         if self._housekeeper is not None:
@@ -165,7 +167,7 @@ class Warehouse:
         return Commit(self._writing(), metrics, self._after_commit, self._keeper.summaries.follow)
 
     def _after_commit(self, record: Record) -> None:
-        self._files.kept_reads.look(record)
+        self._files.cached_reads.look(record)
         if self._housekeeper is not None:
             self._housekeeper.look(record)
 
@@ -192,7 +194,7 @@ class Warehouse:
 
     def publish(self, view: str, target: str | os.PathLike[str], state: int | None = None) -> "Path":
         """Write a plain copy of a view as a Delta table outside the warehouse; where it is."""
-        from viewkeeper.warehouse.publish import publish, target_folder
+        from viewkeeper.serving.publish import publish, target_folder
 
         path = target_folder(self._files.store, target)
         with self.snapshot() as snapshot:
@@ -341,6 +343,7 @@ class Warehouse:
             return make_cube(
                 self._keeper,
                 snapshot,
+                snapshot.sql,
                 fact,
                 dimensions,
                 measures,
@@ -555,7 +558,7 @@ class Warehouse:
 
     def snapshot(self) -> Snapshot:
         """The last commit, pinned: its files stay until the snapshot is closed."""
-        return pinned(self._files)
+        return Snapshot.pinned(self._files)
 
     def read(self, view: str, state: int | None = None, *, weights: bool = False) -> "DataFrame":
         """The rows of a view at a state (by default its last): a bag, or each distinct row with its count in
@@ -630,7 +633,7 @@ class Warehouse:
         found = status_of(self._files, self._identity)
         if patience is None:
             return found
-        from viewkeeper.warehouse.thread_imports import import_kinds
+        from viewkeeper.lake.thread_imports import import_kinds
 
         known = self._known_sources.definitions()
         import_kinds(one.kind for one in known.values())
@@ -667,7 +670,7 @@ class Warehouse:
             return bench(snapshot, self._known_sources, views, recompute=recompute, watch=watch)
 
     def _latest(self) -> Snapshot:
-        return Snapshot(self._files, self._files.log.last())
+        return Snapshot.last(self._files)
 
     def _writing(self) -> "Writer":
         if self._writer is None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from viewkeeper.lake.commit import Commit
+from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.levels import Level
 from viewkeeper.sql.definition import RETENTION
 from viewkeeper.sql.outer_join import OuterJoinView
@@ -20,7 +21,6 @@ from viewkeeper.warehouse.altering.reading import definition_of, sql_of
 from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic, storage_for
 from viewkeeper.warehouse.self_maintained.creating import properties_of, reached_level
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, as_stored, kept_view
-from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.spark_agreement import check_agreement
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.summaries.overview import Overview
@@ -36,7 +36,7 @@ OTHER_COLUMNS = "the columns of what it is computed from have changed"
 
 def alter(keeper: "Keeper", sql: str, also: Sequence[str] = ()) -> Alteration:
     """Create, keep, alter or reload a view; what was done. `also` has new definitions of views that read it."""
-    plan = plan_alteration(Overview(Snapshot(keeper.files, keeper.writer.last), keeper.sources), sql, also)
+    plan = plan_alteration(Overview(HeldCommit(keeper.files, keeper.writer.last), keeper.sources), sql, also)
     match plan.alteration.kind:
         case "create":
             keeper.create(plan.sql)
@@ -51,7 +51,7 @@ def alter(keeper: "Keeper", sql: str, also: Sequence[str] = ()) -> Alteration:
 
 def make_anew(keeper: "Keeper", name: str, stale: str) -> None:
     """Make a view again by its own definition, with those that read it, or with the lattice that it is in."""
-    overview = Overview(Snapshot(keeper.files, keeper.writer.last), keeper.sources)
+    overview = Overview(HeldCommit(keeper.files, keeper.writer.last), keeper.sources)
     reload_as(keeper, plan_alteration(overview, sql_of(overview.catalog, name), stale=stale))
 
 

@@ -17,12 +17,12 @@ from viewkeeper.errors import UsageError
 from viewkeeper.lake.commit import Commit
 from viewkeeper.lake.log.catalog import Catalog, Definition
 from viewkeeper.lake.log.halts import Halts
+from viewkeeper.lake.tables.files import Files
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.summary.defined import defined
 from viewkeeper.warehouse.altering.canonical import Parsed
 from viewkeeper.warehouse.altering.supposed import SupposedWriter
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
-from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.summaries.dropping import dropping
 from viewkeeper.warehouse.summaries.lattice import lattice_name
 from viewkeeper.warehouse.summaries.naming import SUMMARY
@@ -116,7 +116,7 @@ def _supposing(
         try:
             yield world, writer
         finally:
-            world.files.kept_reads.close()
+            world.files.cached_reads.close()
 
 
 def _drop(world: "Keeper", commit: Commit, gone: Sequence[Definition]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from viewkeeper.errors import SourceError
 from viewkeeper.lake.log.catalog import Catalog, Definition, find, tables_of
 from viewkeeper.lake.log.states import oldest_state
+from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.warehouse.altering.reading import definition_of
 from viewkeeper.warehouse.known_relations import relations_of
 from viewkeeper.warehouse.known_sources import KnownSources
@@ -18,7 +19,6 @@ from viewkeeper.warehouse.measuring.recompute import Recomputed, recomputed
 from viewkeeper.warehouse.measuring.refreshes import refreshes_of
 from viewkeeper.warehouse.running import RunningFile
 from viewkeeper.warehouse.self_maintained.change_rates import recent
-from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.view_properties import ALGORITHM, SOURCES
 
@@ -59,7 +59,7 @@ class ViewBench:
 
 
 def bench(
-    snapshot: Snapshot,
+    snapshot: HeldCommit,
     sources: KnownSources,
     views: Sequence[str],
     *,
@@ -99,7 +99,7 @@ def _maintained(catalog: Catalog) -> list[Definition]:
     return [view for view in views if ALGORITHM in view.properties and not view.hidden]
 
 
-def _recomputed(view: Definition, snapshot: Snapshot, sources: KnownSources) -> tuple[Recomputed | None, str]:
+def _recomputed(view: Definition, snapshot: HeldCommit, sources: KnownSources) -> tuple[Recomputed | None, str]:
     sql = definition_of(view)
     if sql is None:
         return None, "it is maintained by commits of its own, and has no definition"

@@ -19,13 +19,14 @@ from viewkeeper.clock import monotonic
 from viewkeeper.lake.log.catalog import tables_of
 from viewkeeper.lake.log.columns import WEIGHT
 from viewkeeper.lake.log.store import LocalStore
+from viewkeeper.lake.tables.held_commit import HeldCommit
+from viewkeeper.lake.views.stored_views import stored_view
 from viewkeeper.mediator.base_image import image_at
 from viewkeeper.sql.definition import read_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.syntax import not_too_deep, spark_sql
 from viewkeeper.warehouse.collected import CollectedRows
 from viewkeeper.warehouse.known_sources import KnownSources
-from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.typed_rows import weighted_frame
 from viewkeeper.warehouse.view_properties import VIEWS
 
@@ -46,7 +47,7 @@ class Recomputed:
         return self.read_seconds + self.compute_seconds
 
 
-def recomputed(sql: str, snapshot: Snapshot, sources: KnownSources, relations: Mapping[str, Relation]) -> Recomputed:
+def recomputed(sql: str, snapshot: HeldCommit, sources: KnownSources, relations: Mapping[str, Relation]) -> Recomputed:
     """Compute the view that `sql` defines; SourceError if a source cannot be read."""
     spark = snapshot.files.spark()
     # What Spark compiles and loads for its first job is not what a recompute costs.
@@ -70,7 +71,7 @@ def _relation(table: exp.Table, relations: Mapping[str, Relation]) -> Relation:
 
 def _read(
     relations: Mapping[str, Relation],
-    snapshot: Snapshot,
+    snapshot: HeldCommit,
     sources: KnownSources,
     store: LocalStore,
     spark: "SparkSession",
@@ -98,10 +99,10 @@ def _read(
     }
     stored = relations.keys() - frames.keys()
     rows += sum(_stored_rows(snapshot, name) for name in stored)
-    return {**frames, **{name: snapshot.read(name) for name in stored}}, rows
+    return {**frames, **{name: stored_view(snapshot, name).bag() for name in stored}}, rows
 
 
-def _stored_rows(snapshot: Snapshot, view: str) -> int:
+def _stored_rows(snapshot: HeldCommit, view: str) -> int:
     """Of a view that is computed, those of the first table that it is computed from."""
     return snapshot.record.tables[tables_of(snapshot.catalog, snapshot.catalog[view])[0].name].rows
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 
 from viewkeeper.lake.log.catalog import Definition
+from viewkeeper.lake.tables.cached_reads import KEPT_FROM
 from viewkeeper.sql.outer_join import JoinKind, OuterJoinView
 from viewkeeper.sql.view import View
 from viewkeeper.storage.join_tree import Columns, JoinTree, Leaf
 from viewkeeper.storage.tables import Structure
 from viewkeeper.warehouse.explaining.storing import storing_join
-from viewkeeper.warehouse.kept_reads import KEPT_FROM
 from viewkeeper.warehouse.self_maintained.automatic import Decision
 from viewkeeper.warehouse.self_maintained.choosing import PROPERTY, storage_for
 from viewkeeper.warehouse.self_maintained.creating import supposed

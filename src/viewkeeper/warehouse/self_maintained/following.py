@@ -23,6 +23,7 @@ from viewkeeper.errors import BadDelta, ExpressionError, ViewkeeperError
 from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import WEIGHT, arrow_schema
 from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.files import Files
 from viewkeeper.lake.tables.signed_rows import frame_in_spark, table_in_arrow
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.sql.view import View
@@ -32,7 +33,6 @@ from viewkeeper.summary.grouping import canonical_floats
 from viewkeeper.warehouse.self_maintained.in_spark import InSpark
 from viewkeeper.warehouse.self_maintained.kept_view import KeptView
 from viewkeeper.warehouse.self_maintained.lookups import ArrowTables, RememberedRows, RowTables, StoredRows
-from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.summaries.contents import Contents
 
 FEW = 2_000

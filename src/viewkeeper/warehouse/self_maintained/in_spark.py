@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 from viewkeeper.algebra.arrow_rows import weighted_rows
 from viewkeeper.lake.log.columns import WEIGHT
 from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.lake.tables.signed_rows import frame_in_spark, table_in_arrow
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.storage.join_tree import Columns
 from viewkeeper.storage.tables import After, Tables
 from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.self_maintained.lookups import SparkTables
-from viewkeeper.warehouse.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +36,7 @@ class InSpark:
 
     def __init__(self, following: "Following", record: Record) -> None:
         self._following, self._kept = following, following.kept
-        self._stored = SparkTables(self._kept, Snapshot(following.files, record))
+        self._stored = SparkTables(self._kept, HeldCommit(following.files, record))
         self._changed: dict[str, SparkZSet] = {}
 
     def refresh(self, change: GroupChange, numbers: "count[int]") -> dict[str, tuple[Any, ...]]:

@@ -22,11 +22,13 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.zset import Row
 from viewkeeper.lake.log.columns import WEIGHT, arrow_schema
 from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.files import Files
+from viewkeeper.lake.tables.held_commit import HeldCommit
+from viewkeeper.lake.tables.touched_rows import touched_rows
+from viewkeeper.lake.views.stored_views import with_hidden
 from viewkeeper.storage.join_tree import Columns
 from viewkeeper.warehouse.self_maintained.kept_view import KeptView
-from viewkeeper.warehouse.snapshot import Files, Snapshot
 from viewkeeper.warehouse.summaries.contents import Contents
-from viewkeeper.warehouse.touched_rows import touched_rows
 
 if TYPE_CHECKING:
     from viewkeeper.algebra.spark import SparkZSet
@@ -208,12 +210,12 @@ class SparkTables:
     """Structures looked up by Spark."""
 
     kept: KeptView
-    snapshot: Snapshot
+    snapshot: HeldCommit
 
     def matching(self, table: str, columns: Columns, keys: "SparkZSet", wanted: Columns | None = None) -> "SparkZSet":
         from viewkeeper.algebra.spark import SparkZSet
 
-        frame = self.snapshot.with_hidden(self.kept.table_of(table)).weights()
+        frame = with_hidden(self.snapshot, self.kept.table_of(table)).weights()
         rows = SparkZSet(frame, consolidated=True, positive=True)
         found = rows.matching(keys.distinct(), tuple(zip(columns, keys.columns, strict=True)))
         return (found if wanted is None else found.keep(wanted)).computed_once()

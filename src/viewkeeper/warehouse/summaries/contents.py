@@ -16,12 +16,14 @@ from viewkeeper.lake.log.catalog import Definition, Layout, find
 from viewkeeper.lake.log.columns import WEIGHT, arrow_schema
 from viewkeeper.lake.log.record import Record
 from viewkeeper.lake.tables.driver_memory import share_of_memory
+from viewkeeper.lake.tables.files import Files
+from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.lake.tables.parquet_files import read_table
+from viewkeeper.lake.views.stored_views import with_hidden
 from viewkeeper.summary.content import ArrowContent, Content, Found
 from viewkeeper.summary.grouping import numbered, placed
 from viewkeeper.summary.spread import spread_table
 from viewkeeper.summary.statements import quoted
-from viewkeeper.warehouse.snapshot import Files, Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -121,7 +123,7 @@ class Contents:
         return known[1]
 
     def _frame_of_files(self, view: Definition, record: Record) -> "DataFrame":
-        return Snapshot(self._files, record).with_hidden(view.name).bag()
+        return with_hidden(HeldCommit(self._files, record), view.name).bag()
 
 
 def _key(view: Definition, record: Record, columns: Names | None) -> "_Key":
@@ -144,7 +146,7 @@ def read_rows(files: Files, view: Definition, record: Record, columns: Names | N
     names = view.names if columns is None else list(columns)
     plain = arrow_schema(tuple((name, types[name]) for name in names), signed=False)
     if view.computed is not None:
-        return Snapshot(files, record).with_hidden(view.name).bag().toArrow().select(names).cast(plain)
+        return with_hidden(HeldCommit(files, record), view.name).bag().toArrow().select(names).cast(plain)
     listed = files.tables.files(view, record.tables[view.name])
     if view.layout is Layout.REWRITTEN:
         return pa.concat_tables(

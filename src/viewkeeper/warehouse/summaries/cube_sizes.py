@@ -6,7 +6,7 @@ Fact and dimensions are read from stored tables that serve, else from their sour
 the counts are estimates (HyperLogLog++, 5 percent).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,8 +22,11 @@ from viewkeeper.warehouse.summaries.typed_rows import weighted_frame
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from viewkeeper.lake.tables.held_commit import HeldCommit
     from viewkeeper.warehouse.keeper import Keeper
-    from viewkeeper.warehouse.snapshot import Snapshot
+
+RunQuery = Callable[[str], "DataFrame"]
+"""runs a query over what is stored"""
 
 MOST_EXACT = 20_000_000
 """rows times points that are counted exactly"""
@@ -38,14 +41,14 @@ class CubeSizes:
     exact: bool
 
 
-def cube_sizes(keeper: "Keeper", snapshot: "Snapshot", cube: Cube) -> CubeSizes:
-    """Count the groups of all points."""
+def cube_sizes(keeper: "Keeper", snapshot: "HeldCommit", run_query: RunQuery, cube: Cube) -> CubeSizes:
+    """Count the groups of all points, of the sources or of what is stored of them."""
     from viewkeeper.summary.propagate import TemporaryNames
 
     spark, fact = keeper.files.spark(), cube.star.fact.alias
     needed = {fact: tuple(dict.fromkeys((*cube.of_fact, *cube.of_hidden))), **_of_dimensions(cube)}
     with ExitStack() as stack:
-        frames, fact_rows = _frames(keeper, snapshot, cube, needed, stack)
+        frames, fact_rows = _frames(keeper, snapshot, run_query, cube, needed, stack)
         names = stack.enter_context(TemporaryNames(spark))
         exact = fact_rows * len(cube.points) <= MOST_EXACT
         counted = "COUNT(DISTINCT {})" if exact else "approx_count_distinct({})"
@@ -82,7 +85,12 @@ def _of_dimensions(cube: Cube) -> dict[str, tuple[str, ...]]:
 
 
 def _frames(
-    keeper: "Keeper", snapshot: "Snapshot", cube: Cube, needed: Mapping[str, tuple[str, ...]], stack: ExitStack
+    keeper: "Keeper",
+    snapshot: "HeldCommit",
+    run_query: RunQuery,
+    cube: Cube,
+    needed: Mapping[str, tuple[str, ...]],
+    stack: ExitStack,
 ) -> "tuple[dict[str, DataFrame], int]":
     """The rows of each table, and how many those of the fact are."""
     frames: dict[str, DataFrame] = {}
@@ -90,7 +98,7 @@ def _frames(
     fact_rows = 0
     for alias, columns in needed.items():
         relation = cube.star.tables[alias].relation
-        stored = _stored(snapshot, relation, columns)
+        stored = _stored(snapshot, run_query, relation, columns)
         if stored is None:
             at_sources[alias] = relation
         else:
@@ -106,7 +114,9 @@ def _frames(
     return frames, fact_rows
 
 
-def _stored(snapshot: "Snapshot", relation: Relation, columns: tuple[str, ...]) -> "tuple[DataFrame, int] | None":
+def _stored(
+    snapshot: "HeldCommit", run_query: RunQuery, relation: Relation, columns: tuple[str, ...]
+) -> "tuple[DataFrame, int] | None":
     """The distinct rows of a table from what is stored, and how many rows are read for it; None if nothing serves."""
     listed = ", ".join(map(quoted, columns)) or "1 AS one"
     sql = f"SELECT DISTINCT {listed} FROM {'.'.join(map(quoted, relation.name.split('.')))}"
@@ -116,7 +126,7 @@ def _stored(snapshot: "Snapshot", relation: Relation, columns: tuple[str, ...]) 
         return None
     tables = snapshot.record.tables
     rows = sum(tables[part.table].rows for part in told.parts) + sum(tables[view].rows for view in told.views)
-    return snapshot.sql(sql), rows
+    return run_query(sql), rows
 
 
 def _groups(cube: Cube, point: LatticeNode) -> str:

@@ -26,12 +26,12 @@ from viewkeeper.summary.defined import defined
 from viewkeeper.summary.greedy import choose, total_cost
 from viewkeeper.summary.star_tables import ForeignKey, star_tables
 from viewkeeper.warehouse.altering.swapping import refresh_joined, settle, swapping
-from viewkeeper.warehouse.summaries.cube_sizes import CubeSizes, cube_sizes
+from viewkeeper.warehouse.summaries.cube_sizes import CubeSizes, RunQuery, cube_sizes
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 
 if TYPE_CHECKING:
+    from viewkeeper.lake.tables.held_commit import HeldCommit
     from viewkeeper.warehouse.keeper import Keeper
-    from viewkeeper.warehouse.snapshot import Snapshot
 
 Watch = Callable[[str], None]
 
@@ -80,7 +80,8 @@ class CubeChoice:
 
 def make_cube(
     keeper: "Keeper",
-    snapshot: "Snapshot",
+    snapshot: "HeldCommit",
+    run_query: RunQuery,
     fact: str,
     dimensions: Sequence[str],
     measures: str,
@@ -106,7 +107,7 @@ def make_cube(
     )
     prefix = name or cube.star.fact.alias
     tell(f"counting the groups of {len(cube.points)} points of the cube")
-    sizes = cube_sizes(keeper, snapshot, cube)
+    sizes = cube_sizes(keeper, snapshot, run_query, cube)
     choice = _choice(cube, sizes, prefix, properties, space_budget, count)
     names = {view.name for view in gone}
     staying = {one: view for one, view in keeper.writer.catalog.items() if one not in names}

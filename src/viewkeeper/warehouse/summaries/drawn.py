@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from viewkeeper.lake.log.catalog import families
+from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.summary.cube_lattice import Edge
 from viewkeeper.summary.cube_lattice import Lattice as Order
 from viewkeeper.summary.lattice_drawing import as_text, draw
 from viewkeeper.summary.plan import CHANGES
 from viewkeeper.warehouse.known_sources import KnownSources
-from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.explained_table import LatticeExplained, group_by, why_kept
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.overview import Overview, Told
@@ -83,7 +83,7 @@ class DrawnLattice:
         }
 
 
-def drawn_lattices(snapshot: Snapshot, sources: KnownSources, view: str | None = None) -> list[DrawnLattice]:
+def drawn_lattices(snapshot: HeldCommit, sources: KnownSources, view: str | None = None) -> list[DrawnLattice]:
     """Every lattice, or that of a view; none for a view that is no summary; UnknownView."""
     overview = Overview(snapshot, sources)
     if view is None:

@@ -16,7 +16,7 @@ from viewkeeper.warehouse.summaries.answering import AnsweredQuery, AnsweredSele
 from viewkeeper.warehouse.summaries.stored_ancestors import KnownTables
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.snapshot import Snapshot
+    from viewkeeper.lake.tables.held_commit import HeldCommit
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class QueryExplanation:
     sql: str
 
 
-def explain_query(snapshot: "Snapshot", query: str) -> QueryExplanation:
+def explain_query(snapshot: "HeldCommit", query: str) -> QueryExplanation:
     """Which stored tables answer a query, and why; NotAnswered if none does."""
     known = KnownTables(snapshot)
     tree = parse_statement(query)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 
 from viewkeeper.lake.log.catalog import Definition, families, find, free_name
+from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.mediator.choice import promised
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.sql.outer_join import OuterJoinView
@@ -27,7 +28,6 @@ from viewkeeper.warehouse.self_maintained.automatic import REMOTE
 from viewkeeper.warehouse.self_maintained.choosing import PROPERTY, REASONS, storage_for
 from viewkeeper.warehouse.self_maintained.explained import explain_stored, explain_supposed
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
-from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.decision import TOO_FEW, WORTH_RECOMPUTING, decide
 from viewkeeper.warehouse.summaries.explained_join import maintenance, sweeps
 from viewkeeper.warehouse.summaries.explained_query import QueryExplanation, explain_query
@@ -44,7 +44,7 @@ _QUERY = re.compile(r"[\s(]*(select|with)\s", re.IGNORECASE)
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
-def explain(snapshot: Snapshot, sources: KnownSources, text: str) -> Explanation | QueryExplanation:
+def explain(snapshot: HeldCommit, sources: KnownSources, text: str) -> Explanation | QueryExplanation:
     """A view by its name, one that is not there yet by its CREATE, or a query; UnknownView for anything else."""
     overview = Overview(snapshot, sources)
     if text in families(overview.catalog):

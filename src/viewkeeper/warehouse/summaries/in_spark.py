@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from viewkeeper.lake.log.columns import WEIGHT, arrow_schema
 from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.files import Files
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.node import Node, rest_column
 from viewkeeper.summary.plan import CHANGES
 from viewkeeper.summary.statements import quoted
-from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.summaries.contents import Contents, frame_of_table
 from viewkeeper.warehouse.summaries.lattice import Lattice
 

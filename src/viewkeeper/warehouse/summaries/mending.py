@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from viewkeeper.errors import UsageError
 from viewkeeper.lake.log.columns import RESERVED
+from viewkeeper.lake.tables.held_commit import HeldCommit
+from viewkeeper.lake.views.stored_views import stored_view
 from viewkeeper.messages import Position
 from viewkeeper.summary.recompute_sql import centered_select, rounded_columns, select_of_summary, tolerance_column
 from viewkeeper.summary.star import FACT
 from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.original_rows import original_frames, repeated
-from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.in_spark import with_weight
 from viewkeeper.warehouse.summaries.lattice import Lattice, Table
 from viewkeeper.warehouse.summaries.recomputing import differences
@@ -48,7 +49,7 @@ def compare(
     found = {}
     with _relations(summaries, lattice, fresh=False) as (frames, _), _kept(frames, several=len(tables) > 1):
         for name, table in tables.items():
-            stored = engines.of_frame(Snapshot(summaries.files, record).read(name, weights=True))
+            stored = engines.of_frame(stored_view(HeldCommit(summaries.files, record), name).weights())
             difference = engines.of_frame(_selected(summaries, name, table, stored.columns, frames)) - stored
             wrong = [] if difference.is_empty() else beyond_rounding(difference.weights())
             if wrong and (rounded := _rounded(table, _shown(name, table, stored.columns))):

@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 
 from viewkeeper.lake.log.columns import WEIGHT, arrow_schema, arrow_type
 from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.files import Files
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.summary.node import Node, rest_column
 from viewkeeper.summary.plan import CHANGES
 from viewkeeper.summary.propagate_arrow import ArrowInputs
-from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.summaries.contents import Contents
 from viewkeeper.warehouse.summaries.in_spark import InSpark, no_change
 from viewkeeper.warehouse.summaries.lattice import Lattice

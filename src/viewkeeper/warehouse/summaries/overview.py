@@ -10,12 +10,12 @@ from viewkeeper.errors import StateGone, ViewkeeperError
 from viewkeeper.lake.log.catalog import Catalog, find
 from viewkeeper.lake.log.halts import Halt, Halts
 from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.plan import Expected, Plan
 from viewkeeper.warehouse.known_relations import relations_of
 from viewkeeper.warehouse.known_sources import KnownSources
 from viewkeeper.warehouse.self_maintained.change_rates import recent, transactions_per_hour
-from viewkeeper.warehouse.snapshot import Snapshot
 from viewkeeper.warehouse.summaries.foreign_keys import DeclaredForeignKeys
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
 from viewkeeper.warehouse.summaries.keeping import METRICS
@@ -37,7 +37,7 @@ class Overview:
     """The warehouse at its last commit, as the planner of summaries sees it."""
 
     def __init__(
-        self, snapshot: Snapshot, sources: KnownSources, relations: Mapping[str, Relation] | None = None
+        self, snapshot: HeldCommit, sources: KnownSources, relations: Mapping[str, Relation] | None = None
     ) -> None:
         """`relations` of sources are taken as they are given here, and not as they are registered."""
         self.sources = sources if relations is None else sources.supposing(relations)

@@ -18,6 +18,7 @@ from viewkeeper.clock import monotonic
 from viewkeeper.lake.log.catalog import Layout
 from viewkeeper.lake.log.columns import WEIGHT
 from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.files import Files
 from viewkeeper.lake.tables.signed_rows import Replacement
 from viewkeeper.summary.content import ArrowContent
 from viewkeeper.summary.derivation import BrokenForeignKey
@@ -25,7 +26,6 @@ from viewkeeper.summary.grouping import canonical_floats
 from viewkeeper.summary.node import Node, recomputed_columns, shape_of
 from viewkeeper.summary.plan import CHANGES, Expected, Plan
 from viewkeeper.summary.propagate_arrow import evaluable, propagate_arrow
-from viewkeeper.warehouse.snapshot import Files
 from viewkeeper.warehouse.summaries.contents import SMALL, Contents, frame_of_table
 from viewkeeper.warehouse.summaries.in_spark import InSpark
 from viewkeeper.warehouse.summaries.lattice import Lattice

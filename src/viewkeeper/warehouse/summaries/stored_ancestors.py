@@ -15,13 +15,15 @@ from viewkeeper.lake.log.columns import WEIGHT
 from viewkeeper.lake.log.halts import Halts
 from viewkeeper.lake.log.record import Record
 from viewkeeper.lake.log.source_files import SourceDefinition, SourceFiles
+from viewkeeper.lake.tables.files import Files
+from viewkeeper.lake.tables.held_commit import HeldCommit
+from viewkeeper.lake.views.stored_views import with_hidden
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.answering import Pairs, StoredTables, Way
 from viewkeeper.summary.node import Node
 from viewkeeper.summary.plan import changes_of
 from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.known_relations import relations_of
-from viewkeeper.warehouse.snapshot import Files, Snapshot
 from viewkeeper.warehouse.summaries.contents import SMALL, read_rows
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
 from viewkeeper.warehouse.summaries.lattice import Lattice, lattices_of
@@ -50,7 +52,7 @@ class Ancestors:
 class KnownTables:
     """The sources, the lattices and the relations of a warehouse, at the commit of a snapshot."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: HeldCommit) -> None:
         self.snapshot, self._files = snapshot, snapshot.files
 
     @cached_property
@@ -115,7 +117,7 @@ class KnownTables:
     def frame(self, way: Way, table: str) -> "DataFrame":
         """The rows of a table that a way reads, with those of its columns that readers do not see."""
         ancestors = self.ancestors[way.stored.lattice]
-        stored = self.snapshot.with_hidden(table, ancestors.state_of(table))
+        stored = with_hidden(self.snapshot, table, ancestors.state_of(table))
         return stored.bag() if table in ancestors.lattice.tables else stored.weights()
 
     def holds(self, way: Way, pairs: Pairs) -> bool:

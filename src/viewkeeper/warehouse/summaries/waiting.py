@@ -15,10 +15,12 @@ import pyarrow as pa
 from viewkeeper.lake.commit import Commit, NewState
 from viewkeeper.lake.log.columns import RESERVED, WEIGHT, Columns
 from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.files import Files
+from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.lake.tables.signed_rows import frame_in_spark
+from viewkeeper.lake.views.stored_views import with_hidden
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.statements import quoted
-from viewkeeper.warehouse.snapshot import Files, Snapshot
 from viewkeeper.warehouse.summaries.contents import read_rows
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.naming import CHANGE, log_name, pending_name, waiting_group
@@ -63,7 +65,7 @@ class Waiting:
         from pyspark.sql import functions as F
 
         columns = [F.col(quoted(column)) for column in relation.columns]
-        return Snapshot(self._files, record).with_hidden(name).bag().select(*columns, F.col(CHANGE).alias(WEIGHT))
+        return with_hidden(HeldCommit(self._files, record), name).bag().select(*columns, F.col(CHANGE).alias(WEIGHT))
 
     def noted(self, lattice: Lattice, record: Record) -> int:
         """How many changes were noted and not propagated."""

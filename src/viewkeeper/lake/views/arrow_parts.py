@@ -18,17 +18,17 @@ from viewkeeper.lake.log.catalog import Definition, families, tables_of
 from viewkeeper.lake.log.columns import WEIGHT, Columns, arrow_type
 from viewkeeper.lake.log.commit_log import CommitLog
 from viewkeeper.lake.log.store import LocalStore
-from viewkeeper.storage.pairs import with_columns_of
-from viewkeeper.warehouse.arrow_reading.shown_rows import (
+from viewkeeper.lake.tables.arrow_tables import Share, StoredTable, read_share, read_whole, table_at
+from viewkeeper.lake.tables.held_commit import HeldCommit
+from viewkeeper.lake.views.arrow_rows import (
     VOID,
     family_columns,
     padded_rows,
     refuse_what_spark_alone_evaluates,
     shown_rows,
 )
-from viewkeeper.warehouse.arrow_reading.stored_tables import Share, StoredTable, read_share, read_whole, table_at
-from viewkeeper.warehouse.computed_expressions import pointing_columns
-from viewkeeper.warehouse.snapshot import Snapshot
+from viewkeeper.lake.views.computed_expressions import pointing_columns
+from viewkeeper.storage.pairs import with_columns_of
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Part:
     family: Columns | None
 
 
-def shown_columns(snapshot: Snapshot, view: str) -> Columns:
+def shown_columns(snapshot: HeldCommit, view: str) -> Columns:
     """The names and Spark types of what readers see of a view, or of a family."""
     members = snapshot.members(view)
     return family_columns(members) if view in families(snapshot.catalog) else members[0].shown.columns
 
 
-def parts_of(snapshot: Snapshot, view: str, state: int | None = None) -> list[Part]:
+def parts_of(snapshot: HeldCommit, view: str, state: int | None = None) -> list[Part]:
     """The parts of a view at a state (by default its last); ExpressionError if Spark is needed to read it."""
     family = shown_columns(snapshot, view) if view in families(snapshot.catalog) else None
     parts = []
@@ -94,7 +94,7 @@ def repeated(rows: ArrowZSet) -> pa.Table:
     return table.take(pa.array(places, pa.int64()))
 
 
-def arrow_table(snapshot: Snapshot, view: str, state: int | None = None) -> pa.Table:
+def arrow_table(snapshot: HeldCommit, view: str, state: int | None = None) -> pa.Table:
     """A view in Arrow, read in this process; ExpressionError if Spark is needed to read it."""
     fields = [
         pa.field(name, pa.null() if type == VOID else arrow_type(type)) for name, type in shown_columns(snapshot, view)

@@ -13,10 +13,11 @@ from pyspark.sql import functions as F
 from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import STATE, WEIGHT
 from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.change_files import ChangeFiles, change_files
+from viewkeeper.lake.tables.files import Files
 from viewkeeper.lake.tables.spark_files import read_files
-from viewkeeper.warehouse.change_files import ChangeFiles, change_files
-from viewkeeper.warehouse.reading import added_up, padded_rows, shown_rows
-from viewkeeper.warehouse.snapshot import Files
+from viewkeeper.lake.tables.spark_tables import added_up
+from viewkeeper.lake.views.shown_views import padded_rows, shown_rows
 
 
 def stored_changes(files: Files, table: Definition, newest: Record, since: int, until: int) -> DataFrame:

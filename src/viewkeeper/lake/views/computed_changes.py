@@ -19,9 +19,9 @@ from pyspark.sql import functions as F
 from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import RESERVED, STATE, WEIGHT
 from viewkeeper.lake.tables.signed_frames import quoted
-from viewkeeper.warehouse.computed_expressions import ComputedExpressions, ids_of, pointing_columns
-from viewkeeper.warehouse.computed_views import evaluated
-from viewkeeper.warehouse.reading import BROADCAST_ROWS, added_up
+from viewkeeper.lake.tables.spark_tables import BROADCAST_ROWS, added_up
+from viewkeeper.lake.views.computed_expressions import ComputedExpressions, ids_of, pointing_columns
+from viewkeeper.lake.views.computed_views import evaluated
 
 FROM, TO = f"{RESERVED}from", f"{RESERVED}to"
 """the life of a row: the first state that has it, and the first after that which has it not"""

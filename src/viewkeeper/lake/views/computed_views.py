@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import WEIGHT
 from viewkeeper.lake.tables.signed_frames import quoted
-from viewkeeper.warehouse.computed_expressions import ComputedExpressions, pointing_columns
-from viewkeeper.warehouse.reading import AppendedView, RewrittenView, added_up
+from viewkeeper.lake.tables.spark_tables import AppendedView, RewrittenView, added_up
+from viewkeeper.lake.views.computed_expressions import ComputedExpressions, pointing_columns
 
 StoredTable = AppendedView | RewrittenView
 

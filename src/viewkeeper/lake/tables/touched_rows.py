@@ -22,9 +22,9 @@ from viewkeeper.lake.log.columns import WEIGHT, arrow_schema
 from viewkeeper.lake.log.record import Record
 from viewkeeper.lake.log.store import damaged_file
 from viewkeeper.lake.tables.delta_table import DataFile
+from viewkeeper.lake.tables.files import Files
 from viewkeeper.lake.tables.parquet_files import check_file, open_parquet
 from viewkeeper.summary.content import ArrowContent
-from viewkeeper.warehouse.snapshot import Files
 
 MOST_OF_IT = 0.25
 """Of a table that can be kept more than this part is not worth being read again and again."""

@@ -14,16 +14,16 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from viewkeeper.errors import StateGone, UsageError
-from viewkeeper.warehouse.data_source.batch import (
+from viewkeeper.lake.tables.held_commit import HeldCommit
+from viewkeeper.serving.data_source.batch import (
     changed_partitions,
     columns_of,
     read_partition,
     row_partitions,
     starts_with_rows,
 )
-from viewkeeper.warehouse.data_source.opened import snapshot_of, wanted_schema
-from viewkeeper.warehouse.data_source.options import LATEST, Asked
-from viewkeeper.warehouse.snapshot import Snapshot
+from viewkeeper.serving.data_source.opened import snapshot_of, wanted_schema
+from viewkeeper.serving.data_source.options import LATEST, Asked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,10 +91,10 @@ class ViewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         return read_partition(partition, self._wanted, signed=self._asked.changes)
 
-    def _now(self) -> Snapshot:
+    def _now(self) -> HeldCommit:
         return snapshot_of(self._asked.warehouse, None)
 
-    def _start(self, snapshot: Snapshot) -> int:
+    def _start(self, snapshot: HeldCommit) -> int:
         first = self._asked.starting_state
         if first is None:
             return NOTHING
@@ -102,14 +102,14 @@ class ViewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return snapshot.state(self._asked.view)
         return NOTHING if starts_with_rows(snapshot, self._asked.view, int(first)) else int(first) - 1
 
-    def _offset(self, snapshot: Snapshot, state: int) -> Offset:
+    def _offset(self, snapshot: HeldCommit, state: int) -> Offset:
         return {
             STATE_OF_OFFSET: state,
             VIEW_OF_OFFSET: self._created(snapshot),
             TIME_OF_OFFSET: self._committed(snapshot, state),
         }
 
-    def _committed(self, snapshot: Snapshot, state: int) -> str | None:
+    def _committed(self, snapshot: HeldCommit, state: int) -> str | None:
         """When a state was committed; None if that is not known any more."""
         if state == NOTHING:
             return None
@@ -122,10 +122,10 @@ class ViewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return None
         return record.groups[group].time
 
-    def _created(self, snapshot: Snapshot) -> int:
+    def _created(self, snapshot: HeldCommit) -> int:
         return max(member.created for member in snapshot.members(self._asked.view))
 
-    def _same_view(self, offset: Offset) -> Snapshot:
+    def _same_view(self, offset: Offset) -> HeldCommit:
         """The last commit; UsageError if the view is not the one that the stream was begun with."""
         snapshot = self._now()
         if offset[VIEW_OF_OFFSET] != self._created(snapshot):

@@ -5,22 +5,20 @@ the same columns.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 from sqlglot.optimizer.scope import traverse_scope
 
+from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.lake.tables.signed_frames import quoted
+from viewkeeper.lake.views.stored_views import stored_view
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.syntax import spark_sql
 from viewkeeper.summary.answering import Way
 from viewkeeper.summary.propagate import TemporaryNames
 from viewkeeper.warehouse.summaries.answering import AnsweredQuery, AnsweredSelect, is_of_source, tables_of_sources
 from viewkeeper.warehouse.summaries.stored_ancestors import KnownTables
-
-if TYPE_CHECKING:
-    from viewkeeper.warehouse.snapshot import Snapshot
 
 RunSql = Callable[[str], DataFrame]
 
@@ -57,7 +55,7 @@ def run_answered(
 class _Views:
     """The views of the warehouse, by names that only this query knows."""
 
-    def __init__(self, snapshot: "Snapshot", temporary: TemporaryNames) -> None:
+    def __init__(self, snapshot: HeldCommit, temporary: TemporaryNames) -> None:
         self._snapshot, self._temporary = snapshot, temporary
         self._known = {name.casefold(): name for name in snapshot.views}
         self._named: dict[str, str] = {}
@@ -66,7 +64,7 @@ class _Views:
         """The temporary name; None if it is no view."""
         view = None if table.db else self._known.get(table.name.casefold())
         if view is not None and view not in self._named:
-            self._named[view] = self._temporary.name(self._snapshot.stored(view).bag())
+            self._named[view] = self._temporary.name(stored_view(self._snapshot, view).bag())
         return self._named.get(view) if view is not None else None
 
     def substitute(self, tree: exp.Expr) -> None:

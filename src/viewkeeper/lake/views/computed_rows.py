@@ -5,10 +5,10 @@ from typing import Any
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.lake.log.catalog import Catalog, Definition, tables_of
 from viewkeeper.lake.log.record import Record
+from viewkeeper.lake.tables.files import Files
+from viewkeeper.lake.tables.small_reads import small_rows
+from viewkeeper.lake.views.computed_expressions import ComputedExpressions, pointing_columns
 from viewkeeper.storage.pairs import with_columns_of
-from viewkeeper.warehouse.computed_expressions import ComputedExpressions, pointing_columns
-from viewkeeper.warehouse.small_reads import small_rows
-from viewkeeper.warehouse.snapshot import Files
 
 
 def small_computed(files: Files, catalog: Catalog, view: Definition, record: Record, engines: Engines) -> Any | None:

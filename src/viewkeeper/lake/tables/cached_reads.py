@@ -32,7 +32,7 @@ class _Reads:
     frame: "DataFrame | None" = None
 
 
-class KeptReads:
+class CachedReads:
     """The reads of the computed views of one warehouse."""
 
     def __init__(self) -> None:

@@ -9,8 +9,8 @@ from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import WEIGHT
 from viewkeeper.lake.log.record import Record
 from viewkeeper.lake.log.store import damaged_file
+from viewkeeper.lake.tables.files import Files
 from viewkeeper.lake.tables.parquet_files import check_file, open_parquet
-from viewkeeper.warehouse.snapshot import Files
 
 
 def small_rows(files: Files, view: Definition, record: Record, most: int) -> list[tuple[tuple[Any, ...], int]] | None:

@@ -21,10 +21,10 @@ from viewkeeper.lake.log.catalog import Definition, Layout
 from viewkeeper.lake.log.columns import STATE, WEIGHT, Columns, arrow_schema
 from viewkeeper.lake.log.commit_log import HOME
 from viewkeeper.lake.log.store import LocalStore
+from viewkeeper.lake.tables.change_files import ChangeFiles
 from viewkeeper.lake.tables.delta_table import DataFile
+from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.lake.tables.parquet_files import read_table
-from viewkeeper.warehouse.change_files import ChangeFiles
-from viewkeeper.warehouse.snapshot import Snapshot
 
 ROWS_TOGETHER = 1_000_000
 """Files are read together up to so many rows."""
@@ -66,7 +66,7 @@ class Share:
     rest: bool = False
 
 
-def table_at(snapshot: Snapshot, view: Definition, state: int | None, asked: str) -> StoredTable:
+def table_at(snapshot: HeldCommit, view: Definition, state: int | None, asked: str) -> StoredTable:
     """The files to read a table from; StateGone for the name that was asked for."""
     record, state = snapshot.holding(view, state, asked)
     view, table = view.at(record.commit), record.tables[view.name]

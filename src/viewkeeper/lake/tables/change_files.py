@@ -13,7 +13,7 @@ from viewkeeper.lake.log.catalog import Definition, Layout
 from viewkeeper.lake.log.commit_log import HOME
 from viewkeeper.lake.log.record import Record
 from viewkeeper.lake.tables.delta_table import DataFile
-from viewkeeper.warehouse.snapshot import Files
+from viewkeeper.lake.tables.files import Files
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,6 @@ its own: the user's catalog and other queries never see them. A query that names
 summaries: `summaries/answering.py`.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 import sqlglot
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -18,33 +15,32 @@ from sqlglot.optimizer.scope import traverse_scope
 from viewkeeper.clock import unique_id
 from viewkeeper.errors import SyntaxProblem, UnknownName, UnsupportedClause, UsageError, did_you_mean, first_line
 from viewkeeper.lake.log.columns import columns_of
+from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.lake.tables.signed_frames import quoted
+from viewkeeper.lake.views.stored_views import stored_view
+from viewkeeper.serving.answered_queries import run_answered
+from viewkeeper.serving.linear_queries import linear_form
 from viewkeeper.sql.outside_sql import refuse_outside_sql
-from viewkeeper.warehouse.answered_queries import run_answered
-from viewkeeper.warehouse.linear import linear_form
 from viewkeeper.warehouse.summaries.answering import answered_query
 from viewkeeper.warehouse.summaries.stored_ancestors import KnownTables
-
-if TYPE_CHECKING:
-    from viewkeeper.warehouse.snapshot import Snapshot
 
 _FILE_FORMATS = frozenset({"avro", "binaryfile", "csv", "delta", "json", "orc", "parquet", "text", "xml"})
 
 
-def run_query(snapshot: "Snapshot", start_spark: Callable[[], SparkSession], query: str) -> DataFrame:
+def run_query(snapshot: HeldCommit, query: str) -> DataFrame:
     """The DataFrame of a query."""
     tree = _parsed(query)
     tables = _tables(tree)
     known = KnownTables(snapshot)
     if (answered := answered_query(query, tables, known)) is not None:
-        spark = start_spark()
+        spark = snapshot.files.spark()
         return run_answered(answered, known, query, tables, spark, lambda text: _spark_sql(spark, text, snapshot))
     _refuse_files(tables)
-    spark = start_spark()
+    spark = snapshot.files.spark()
     names = {name.casefold(): name for name in snapshot.views}
     used = [table for table in tables if not table.db and table.name.casefold() in names]
     views = {table.name.casefold(): names[table.name.casefold()] for table in used}
-    stored = {view: snapshot.stored(view) for view in set(views.values())}
+    stored = {view: stored_view(snapshot, view) for view in set(views.values())}
     bags = {view: one.bag() for view, one in stored.items()}
     temporary = {view: f"_vk_{unique_id()}" for view in stored}
     try:
@@ -104,7 +100,7 @@ def _substituted(query: str, used: list[exp.Table], views: dict[str, str], tempo
     return text
 
 
-def _spark_sql(spark: SparkSession, text: str, snapshot: "Snapshot") -> DataFrame:
+def _spark_sql(spark: SparkSession, text: str, snapshot: HeldCommit) -> DataFrame:
     try:
         return spark.sql(text)
     except PySparkException as error:

@@ -7,7 +7,8 @@ from viewkeeper.lake.log.catalog import Catalogs
 from viewkeeper.lake.log.commit_log import FORMAT_FILE, CommitLog, read_format
 from viewkeeper.lake.log.store import open_store
 from viewkeeper.lake.tables.file_lists import Tables
-from viewkeeper.warehouse.snapshot import Files, Snapshot, at_commit
+from viewkeeper.lake.tables.files import Files
+from viewkeeper.lake.tables.held_commit import HeldCommit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,10 +29,10 @@ def open_files(warehouse: str) -> Files:
     return Files(store, CommitLog(store), Catalogs(store), Tables(store), _no_session)
 
 
-def snapshot_of(warehouse: str, commit: int | None) -> Snapshot:
+def snapshot_of(warehouse: str, commit: int | None) -> HeldCommit:
     """A commit, by default the last one."""
     files = open_files(warehouse)
-    return Snapshot(files, files.log.last()) if commit is None else at_commit(files, commit)
+    return HeldCommit.last(files) if commit is None else HeldCommit.numbered(files, commit)
 
 
 def schema_text(columns: "Columns") -> str:
@@ -45,7 +46,7 @@ def wanted_schema(view: str, columns: "Columns", schema: "StructType") -> "pa.Sc
     from pyspark.sql.pandas.types import to_arrow_schema
 
     from viewkeeper.lake.log.columns import arrow_type
-    from viewkeeper.warehouse.arrow_reading.shown_rows import VOID
+    from viewkeeper.lake.views.arrow_rows import VOID
 
     there = {name: pa.null() if type == VOID else arrow_type(type) for name, type in columns}
     wanted = to_arrow_schema(schema, timezone="UTC")

@@ -10,11 +10,9 @@ bag, it does not matter whether two copies of a row come from one place.
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Union
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import NullType
 
 from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import HASH, NET, SIDE, STATE, WEIGHT
@@ -25,9 +23,6 @@ from viewkeeper.lake.tables.loads import repeated
 from viewkeeper.lake.tables.row_hash import row_hash
 from viewkeeper.lake.tables.signed_frames import quoted
 from viewkeeper.lake.tables.spark_files import read_files
-
-if TYPE_CHECKING:
-    from viewkeeper.warehouse.computed_views import ComputedView
 
 BROADCAST_ROWS = 1_000_000
 """Beyond this many pending rows, what they change is found by an exchange of the base instead of a broadcast."""
@@ -140,73 +135,6 @@ class RewrittenView:
     def weights(self) -> DataFrame:
         total = self.signed().groupBy(*self._columns).agg(F.sum(WEIGHT).alias(WEIGHT))
         return total.filter(F.col(WEIGHT) != 0)
-
-
-class ShownView:
-    """What readers see of a stored view: rows that are the same to them become one."""
-
-    def __init__(self, stored: AppendedView | RewrittenView, view: Definition) -> None:
-        self._stored, self._view = stored, view
-
-    def signed(self) -> DataFrame:
-        return shown_rows(self._stored.signed(), self._view, WEIGHT)
-
-    def bag(self) -> DataFrame:
-        return shown_rows(self._stored.bag(), self._view)
-
-    def weights(self) -> DataFrame:
-        # Of rows that are there: of one that was deleted, an expression might fail.
-        return added_up(shown_rows(self._stored.weights(), self._view, WEIGHT))
-
-
-class FamilyView:
-    """Several views read as one: their rows side by side, each padded to the columns of the family."""
-
-    def __init__(self, members: "Sequence[tuple[MemberView, Definition]]") -> None:
-        self._members = [member for member, _ in members]
-        self._views = [view for _, view in members]
-
-    def signed(self) -> DataFrame:
-        return padded_rows([member.signed() for member in self._members], self._views, WEIGHT)
-
-    def bag(self) -> DataFrame:
-        return padded_rows([member.bag() for member in self._members], self._views)
-
-    def weights(self) -> DataFrame:
-        # A NULL that is a group and one that pads are the same, so two members may have the same row.
-        return added_up(padded_rows([member.weights() for member in self._members], self._views, WEIGHT))
-
-
-MemberView = Union[AppendedView, RewrittenView, ShownView, "ComputedView"]
-StoredView = MemberView | FamilyView
-
-
-def shown_rows(frame: DataFrame, view: Definition, *kept: str) -> DataFrame:
-    """Stored rows as readers see them, one by one, with columns that are kept beside them."""
-    rows = frame if view.having is None else frame.filter(F.expr(view.having))
-    if view.expressions is None:
-        columns = [F.col(quoted(name)) for name in view.shown.names]
-    else:
-        columns = [F.expr(sql).cast(type).alias(name) for name, sql, type in view.expressions]
-    return rows.select(*columns, *kept)
-
-
-def padded_rows(frames: Sequence[DataFrame], views: Sequence[Definition], *kept: str) -> DataFrame:
-    """Shown rows of the members of a family as rows of the family, with columns that are kept beside them.
-
-    The first member decides on names and types; where it has nothing but NULL, the first that has something else.
-    """
-    padded = [
-        frame.select(*(F.expr(sql).alias(name) for name, sql in view.padded), *kept)
-        for frame, view in zip(frames, views, strict=True)
-    ]
-    names = [*(name for name, _ in views[0].padded), *kept]
-    types = [
-        next((type for type in candidates if not isinstance(type, NullType)), candidates[0])
-        for candidates in zip(*([field.dataType for field in frame.schema] for frame in padded), strict=True)
-    ]
-    columns = [F.col(quoted(name)).cast(type).alias(name) for name, type in zip(names, types, strict=True)]
-    return reduce(lambda some, more: some.unionAll(more), (frame.toDF(*names).select(*columns) for frame in padded))
 
 
 def added_up(frame: DataFrame, *within: str) -> DataFrame:

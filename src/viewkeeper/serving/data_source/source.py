@@ -10,8 +10,8 @@ from pyspark.sql.datasource import DataSource
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from viewkeeper.warehouse.data_source.batch import ViewReader
-    from viewkeeper.warehouse.data_source.stream import ViewStreamReader
+    from viewkeeper.serving.data_source.batch import ViewReader
+    from viewkeeper.serving.data_source.stream import ViewStreamReader
 
 
 class ViewkeeperDataSource(DataSource):
@@ -25,9 +25,9 @@ class ViewkeeperDataSource(DataSource):
         return "viewkeeper"
 
     def schema(self) -> str:
-        from viewkeeper.warehouse.data_source.batch import columns_of
-        from viewkeeper.warehouse.data_source.opened import schema_text, snapshot_of
-        from viewkeeper.warehouse.data_source.options import read_options
+        from viewkeeper.serving.data_source.batch import columns_of
+        from viewkeeper.serving.data_source.opened import schema_text, snapshot_of
+        from viewkeeper.serving.data_source.options import read_options
 
         asked = read_options(self.options)
         snapshot = snapshot_of(asked.warehouse, None)
@@ -35,13 +35,13 @@ class ViewkeeperDataSource(DataSource):
         return schema_text(columns_of(snapshot, asked))
 
     def reader(self, schema: "StructType") -> "ViewReader":
-        from viewkeeper.warehouse.data_source.batch import ViewReader
-        from viewkeeper.warehouse.data_source.options import read_options
+        from viewkeeper.serving.data_source.batch import ViewReader
+        from viewkeeper.serving.data_source.options import read_options
 
         return ViewReader(read_options(self.options), self.commit, schema)
 
     def streamReader(self, schema: "StructType") -> "ViewStreamReader":  # noqa: N802 - Spark's name
-        from viewkeeper.warehouse.data_source.options import read_options
-        from viewkeeper.warehouse.data_source.stream import ViewStreamReader
+        from viewkeeper.serving.data_source.options import read_options
+        from viewkeeper.serving.data_source.stream import ViewStreamReader
 
         return ViewStreamReader(read_options(self.options), schema)

@@ -16,11 +16,11 @@ from viewkeeper.lake.log.catalog import Definition, tables_of
 from viewkeeper.lake.log.columns import STATE, WEIGHT, Columns
 from viewkeeper.lake.log.states import oldest_state
 from viewkeeper.lake.log.store import open_store
-from viewkeeper.warehouse.arrow_reading.changed_rows import ChangedPart, changes_of, read_changed
-from viewkeeper.warehouse.arrow_reading.parts import Part, parts_of, read_part, repeated, shown_columns
-from viewkeeper.warehouse.data_source.opened import snapshot_of, wanted_schema
-from viewkeeper.warehouse.data_source.options import LATEST, MOST_STATES, Asked
-from viewkeeper.warehouse.snapshot import Snapshot
+from viewkeeper.lake.tables.held_commit import HeldCommit
+from viewkeeper.lake.views.arrow_changes import ChangedPart, changes_of, read_changed
+from viewkeeper.lake.views.arrow_parts import Part, parts_of, read_part, repeated, shown_columns
+from viewkeeper.serving.data_source.opened import snapshot_of, wanted_schema
+from viewkeeper.serving.data_source.options import LATEST, MOST_STATES, Asked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,13 +41,13 @@ class ViewPartition(InputPartition):
     state: int | None = None
 
 
-def columns_of(snapshot: Snapshot, asked: Asked) -> Columns:
+def columns_of(snapshot: HeldCommit, asked: Asked) -> Columns:
     """What a load shows."""
     columns = shown_columns(snapshot, asked.view)
     return (*columns, *SIGNED) if asked.changes else columns
 
 
-def changed_partitions(snapshot: Snapshot, view: str, since: int, until: int) -> list[ViewPartition]:
+def changed_partitions(snapshot: HeldCommit, view: str, since: int, until: int) -> list[ViewPartition]:
     """The changes of a range of states, in tasks of so many states."""
     store, starts = str(snapshot.files.store), range(since, until, MOST_STATES)
     return [
@@ -55,13 +55,13 @@ def changed_partitions(snapshot: Snapshot, view: str, since: int, until: int) ->
     ]
 
 
-def row_partitions(snapshot: Snapshot, view: str, state: int) -> list[ViewPartition]:
+def row_partitions(snapshot: HeldCommit, view: str, state: int) -> list[ViewPartition]:
     """The rows of a state."""
     store = str(snapshot.files.store)
     return [ViewPartition(store, part, state) for part in parts_of(snapshot, view, state)]
 
 
-def starts_with_rows(snapshot: Snapshot, view: str, state: int) -> bool:
+def starts_with_rows(snapshot: HeldCommit, view: str, state: int) -> bool:
     """Whether the changes of a state are all of its rows, for there was no view before; StateGone if they are gone."""
     members, last = snapshot.members(view), snapshot.state(view)
     oldest = max(oldest_state(tables_of(snapshot.catalog, member), snapshot.record) for member in members)
@@ -75,7 +75,7 @@ def starts_with_rows(snapshot: Snapshot, view: str, state: int) -> bool:
     )
 
 
-def _first_state(snapshot: Snapshot, view: Definition) -> int | None:
+def _first_state(snapshot: HeldCommit, view: Definition) -> int | None:
     """The state that a view was created with; None if that is not known any more."""
     try:
         return snapshot.files.log.retained(view.created).tables[view.name].oldest
@@ -95,7 +95,7 @@ class ViewReader(DataSourceReader):
         snapshot = snapshot_of(self._asked.warehouse, self._commit)
         return list(self._planned(snapshot)) or [InputPartition(None)]
 
-    def _planned(self, snapshot: Snapshot) -> list[ViewPartition]:
+    def _planned(self, snapshot: HeldCommit) -> list[ViewPartition]:
         asked = self._asked
         if not asked.changes:
             if asked.starting_state is not None or asked.ending_state is not None:

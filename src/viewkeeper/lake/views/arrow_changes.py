@@ -20,15 +20,15 @@ from viewkeeper.errors import StateGone
 from viewkeeper.lake.log.catalog import Definition, families, tables_of
 from viewkeeper.lake.log.columns import STATE, WEIGHT, Columns
 from viewkeeper.lake.log.store import LocalStore
-from viewkeeper.warehouse.arrow_reading.parts import joined, shown_columns, vacuumed_meanwhile
-from viewkeeper.warehouse.arrow_reading.shown_rows import (
+from viewkeeper.lake.tables.arrow_tables import StoredTable, read_changes, read_whole, table_at
+from viewkeeper.lake.tables.change_files import ChangeFiles, change_files
+from viewkeeper.lake.tables.held_commit import HeldCommit
+from viewkeeper.lake.views.arrow_parts import joined, shown_columns, vacuumed_meanwhile
+from viewkeeper.lake.views.arrow_rows import (
     padded_rows,
     refuse_what_spark_alone_evaluates,
     shown_rows,
 )
-from viewkeeper.warehouse.arrow_reading.stored_tables import StoredTable, read_changes, read_whole, table_at
-from viewkeeper.warehouse.change_files import ChangeFiles, change_files
-from viewkeeper.warehouse.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ChangedPart:
     family: Columns | None
 
 
-def changes_of(snapshot: Snapshot, view: str, since: int, until: int) -> ChangedPart:
+def changes_of(snapshot: HeldCommit, view: str, since: int, until: int) -> ChangedPart:
     """The changes of the states after `since`, up to `until`; StateGone, ExpressionError."""
     if until < since:
         raise StateGone(f"state {until} of {view} is before state {since}", "give the earlier one first")

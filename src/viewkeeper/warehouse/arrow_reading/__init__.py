@@ -1,1 +1,0 @@
-"""Views read with Arrow alone: no Spark, on any machine that sees the files."""
