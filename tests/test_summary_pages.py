@@ -18,7 +18,7 @@ from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Function, SummaryView
 from viewkeeper.summary.statements import MAX_PRECISION
-from viewkeeper.warehouse.summaries import contents, creating, decision, refused, round, schedule
+from viewkeeper.warehouse.summaries import contents, creating, decision, input_changes, refused, round, schedule
 from viewkeeper.warehouse.summaries.rounding import SAME
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def test_limits_are_those_of_the_code() -> None:
     limits = {
         f"up to {creating.MOST_REWRITTEN:,} rows is rewritten by every refresh": "layout",
         f"whenever {schedule.PROPAGATE_AT:,} changes wait": "propagate by itself",
-        f"up to {round.MOST_CHANGES_ON_DRIVER:,} changes, dimensions up to {contents.SMALL:,} rows": "driver",
+        f"up to {input_changes.MOST_CHANGES_ON_DRIVER:,} changes, dimensions up to {contents.SMALL:,} rows": "driver",
         f"all tables of the lattice up to {round.MOST_ON_DRIVER_AT_ONCE:,} rows": "dimensions",
         f"in tables of up to {contents.MOST_ON_DRIVER:,} rows": "lookups",
         f"a table of up to {contents.MOST_ON_DRIVER:,} rows": "memory",

@@ -18,12 +18,17 @@ from viewkeeper.lake.log.record import Record
 from viewkeeper.summary.statements import extremes_of_groups, whole_table
 from viewkeeper.warehouse import spark_agreement
 from viewkeeper.warehouse.altering import altering
-from viewkeeper.warehouse.summaries import contents, creating, first_content, round, waiting
+from viewkeeper.warehouse.summaries import contents, creating, first_content, input_changes, round, waiting
+from viewkeeper.warehouse.summaries.input_changes import Changes
 from viewkeeper.warehouse.summaries.lattice import Lattice
-from viewkeeper.warehouse.summaries.round import Changes, Rounds
+from viewkeeper.warehouse.summaries.round import Rounds
 
 ENGINES = ("driver", "appended", "recompute", "spark", "files")
-_FEW = (round, "MOST_CHANGES_ON_DRIVER", -1), (waiting, "MOST_CHANGES_ON_DRIVER", -1), (first_content, "SMALL", -1)
+_FEW = (
+    (input_changes, "MOST_CHANGES_ON_DRIVER", -1),
+    (waiting, "MOST_CHANGES_ON_DRIVER", -1),
+    (first_content, "SMALL", -1),
+)
 _APPENDED = ((creating, "MOST_REWRITTEN", -1),)
 # That Spark reads a definition as the driver does is compared when a view is created, in Spark; other tests have that.
 _AGREED = (spark_agreement, "check_agreement", lambda *_: None), (altering, "check_agreement", lambda *_: None)

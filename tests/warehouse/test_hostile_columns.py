@@ -14,7 +14,7 @@ from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.storage.self_maintained import STORAGES
 from viewkeeper.warehouse import collected
 from viewkeeper.warehouse.self_maintained import following
-from viewkeeper.warehouse.summaries import contents, first_content
+from viewkeeper.warehouse.summaries import contents, first_content, input_changes
 from viewkeeper.warehouse.summaries import round as rounds
 
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ class Database:
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "spark":
         for module, names in {
-            rounds: ("MOST_CHANGES_ON_DRIVER", "SMALL"),
+            input_changes: ("MOST_CHANGES_ON_DRIVER",),
+            rounds: ("SMALL",),
             contents: ("MOST_ON_DRIVER", "SMALL"),
             first_content: ("SMALL",),
             collected: ("MOST_ROWS",),

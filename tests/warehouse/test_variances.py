@@ -20,7 +20,7 @@ from viewkeeper.sql.summary_view import Aggregate
 from viewkeeper.summary import defined, measures
 from viewkeeper.summary.content import ArrowContent
 from viewkeeper.summary.spread import spreads
-from viewkeeper.warehouse.summaries import contents, first_content
+from viewkeeper.warehouse.summaries import contents, first_content, input_changes
 from viewkeeper.warehouse.summaries import round as rounds
 from viewkeeper.warehouse.summaries.contents import SparkContent, frame_of_table
 
@@ -115,7 +115,7 @@ def shop(
         for module in (rounds, contents, first_content):
             monkeypatch.setattr(module, "SMALL", 0)
         monkeypatch.setattr(contents, "MOST_ON_DRIVER", 0)
-        monkeypatch.setattr(rounds, "MOST_CHANGES_ON_DRIVER", 0)
+        monkeypatch.setattr(input_changes, "MOST_CHANGES_ON_DRIVER", 0)
     with closing(Shop(tmp_path, spark)) as made:
         yield made
 

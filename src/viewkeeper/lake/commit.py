@@ -309,7 +309,7 @@ class Commit:
             if kind is None:
                 if self._follow is not None:
                     self._follow(self)
-                self.record = self._writer.make(self)
+                self.record = self._writer.make(lambda number: self.stage(number).publish(self._writer))
         finally:
             self._writer.mutex.release()
         if self.record is not None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from viewkeeper.clock import now, unique_id
 from viewkeeper.errors import DamagedWarehouse, StorageFailure, UsageError
-from viewkeeper.lake.commit import Commit
 from viewkeeper.lake.log.catalog import VIEWS, Catalog, Catalogs, catalog_name
 from viewkeeper.lake.log.commit_log import COMMITS, HOME, CommitLog, overtaken
 from viewkeeper.lake.log.record import GroupState, Record, TableState, seal, unseal
@@ -138,11 +137,11 @@ class Writer:
             self._settle()
         self._check_place()
 
-    def make(self, commit: Commit) -> Record:
-        """Write the files of a commit, then its record."""
+    def make(self, write: Callable[[int], Record]) -> Record:
+        """Make a commit: `write` is given its number, writes its files and then its record."""
         with self.committing() as number:
             before = self.catalog
-            self._last = commit.stage(number).publish(self)
+            self._last = write(number)
         self._leave_folders(before)
         return self._last
 

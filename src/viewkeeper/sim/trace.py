@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.joins import TAG
+from viewkeeper.algorithms.update_queue import UpdateQueue
 from viewkeeper.messages import (
     Change,
     Fetch,
@@ -21,7 +22,6 @@ from viewkeeper.sql.view import Operand
 
 if TYPE_CHECKING:
     from viewkeeper.sim.live_store import Crash, GroupState
-    from viewkeeper.sim.warehouse import SimulatedWarehouse
 
 
 GROUP = "group"
@@ -41,9 +41,9 @@ class Observer:
 
     def answer_delivered(self, ticket: int, query: Query, rows: Any) -> None: ...
 
-    def installed(self, delta: ViewDelta, warehouse: "SimulatedWarehouse") -> None: ...
+    def installed(self, delta: ViewDelta, number: int, view: Any) -> None: ...
 
-    def settled(self, warehouse: "SimulatedWarehouse") -> None: ...
+    def settled(self, queue: UpdateQueue) -> None: ...
 
     # With the live mediator:
 
@@ -86,24 +86,19 @@ class Trace(Observer):
     def answer_delivered(self, ticket: int, query: Query, rows: Any) -> None:
         self._line("warehouse", f"receives A{ticket} from {query.source} = {describe_rows(rows)}")
 
-    def installed(self, delta: ViewDelta, warehouse: "SimulatedWarehouse") -> None:
+    def installed(self, delta: ViewDelta, number: int, view: Any) -> None:
         names = [self._names.get((t.source, t.position), "?") for t in delta.transactions]
         reflects = f" with {', '.join(names)}" if names else ""
-        self._line(
-            "warehouse", f"installs state {len(warehouse.states) - 1}{reflects}: V = {describe_rows(warehouse.view)}"
-        )
+        self._line("warehouse", f"installs state {number}{reflects}: V = {describe_rows(view)}")
 
-    def settled(self, warehouse: "SimulatedWarehouse") -> None:
+    def settled(self, queue: UpdateQueue) -> None:
         waiting = [
-            self._names.get((t.source, t.position), "?")
-            for update in warehouse.driver.queue.waiting
-            for t in update.transactions
+            self._names.get((t.source, t.position), "?") for update in queue.waiting for t in update.transactions
         ]
-        held = warehouse.driver.queue.held
-        queue = ", ".join(waiting) + (f" and {held} held" if held else "")
-        if queue != self._queue:
-            self._queue = queue
-            self._tell(f"{'':16}queue: {queue or 'empty'}")
+        line = ", ".join(waiting) + (f" and {queue.held} held" if queue.held else "")
+        if line != self._queue:
+            self._queue = line
+            self._tell(f"{'':16}queue: {line or 'empty'}")
 
     def captured(self, transaction: Transaction, commits: int) -> None:
         last = int(transaction.position)

@@ -220,7 +220,7 @@ class World:
                 del self._asked[arrived.ticket]
                 self._observer.answer_delivered(arrived.ticket, arrived.query, arrived.rows)
                 self.warehouse.receive_answer(arrived.ticket, arrived.query, arrived.rows)
-            self._observer.settled(self.warehouse)
+            self._observer.settled(self.warehouse.driver.queue)
 
     def _in_order(self, message: Any) -> Iterable[Any]:
         if self._sequencer is None:

@@ -27,6 +27,8 @@ from viewkeeper.sql.relation import Relation
 
 ROWS_AT_ONCE = 8192
 
+WEIGHT = "_vk_weight"
+
 # Spark writes moments as INT96 unless it is told otherwise.
 _FORMAT = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
 _DISK = LocalFileSystem()

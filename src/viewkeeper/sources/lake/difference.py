@@ -17,10 +17,8 @@ import pyarrow.compute as pc
 from viewkeeper.algebra.zset import Row
 from viewkeeper.messages import Change
 from viewkeeper.sources.lake.column_types import python_values
-from viewkeeper.sources.lake.content import Content, DataFile
+from viewkeeper.sources.lake.content import WEIGHT, Content, DataFile
 from viewkeeper.sources.lake.workshop import Workshop, total
-
-WEIGHT = "_vk_weight"
 
 Signed = tuple[Content, int]
 """A content and the weight of its rows: +1 or -1."""

@@ -20,8 +20,7 @@ from viewkeeper.algebra.zset import Row
 from viewkeeper.errors import SourceError
 from viewkeeper.messages import Fetch
 from viewkeeper.sources.lake.column_types import arrow_type, conform
-from viewkeeper.sources.lake.content import Content
-from viewkeeper.sources.lake.difference import WEIGHT
+from viewkeeper.sources.lake.content import WEIGHT, Content
 from viewkeeper.sources.lake.workshop import Workshop, canonical_files, write_parquet
 from viewkeeper.sql.view import Operand
 

@@ -8,13 +8,12 @@ To whoever works in it, it is a warehouse like any other: what an earlier commit
 Only tables that are new in it are written; those that are there can be dropped, and described otherwise.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from viewkeeper.clock import now
-from viewkeeper.lake.commit import Commit
 from viewkeeper.lake.log.catalog import Catalog, Catalogs
 from viewkeeper.lake.log.commit_log import CommitLog
 from viewkeeper.lake.log.record import GroupState, Record, TableState
@@ -47,10 +46,10 @@ class SupposedWriter(Writer):
     def begin(self) -> None:
         """Whether this is still the one writer is seen to when everything comes true."""
 
-    def make(self, commit: Commit) -> Record:
+    def make(self, write: Callable[[int], Record]) -> Record:
         """Write the tables of a commit, and suppose that it was made."""
         before = self._last
-        made = commit.stage(self._number).publish(self)
+        made = write(self._number)
         self._suppose(
             replace(
                 made,

@@ -17,9 +17,10 @@ from viewkeeper.warehouse.explaining.wording import listed
 from viewkeeper.warehouse.summaries.contents import SMALL
 from viewkeeper.warehouse.summaries.explained_table import LatticeExplained, called
 from viewkeeper.warehouse.summaries.explanation import LatticeFacts, Table
+from viewkeeper.warehouse.summaries.input_changes import MOST_CHANGES_ON_DRIVER
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.overview import Overview
-from viewkeeper.warehouse.summaries.round import MOST_CHANGES_ON_DRIVER, MOST_ON_DRIVER_AT_ONCE
+from viewkeeper.warehouse.summaries.round import MOST_ON_DRIVER_AT_ONCE
 from viewkeeper.warehouse.view_properties import VIEWS
 
 

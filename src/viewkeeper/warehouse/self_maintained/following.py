@@ -100,7 +100,7 @@ class Following:
         if shown not in self._evaluable:
             self._evaluable[shown] = evaluable(self.kept, shown=shown)
         if not self._evaluable[shown] or any(size > MOST_CHANGES for size in sizes):
-            return InSpark(self, record).refresh
+            return InSpark(self.kept, self.files, self.engines, self.refreshed, record).refresh
         stored = StoredRows(self.kept, self.files, self.contents, record)
         if len(changes) > 1:
             remembered = RememberedRows(RowTables(stored))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from viewkeeper.summary.propagate import Inputs
-    from viewkeeper.warehouse.summaries.round import Changes
+    from viewkeeper.warehouse.summaries.input_changes import Changes
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,12 @@ from viewkeeper.warehouse.summaries.contents import MOST_REWRITTEN, Contents
 from viewkeeper.warehouse.summaries.decision import Decision, decide
 from viewkeeper.warehouse.summaries.foreign_keys import DeclaredForeignKeys
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
+from viewkeeper.warehouse.summaries.input_changes import Changes
 from viewkeeper.warehouse.summaries.lattice import Lattice, is_stored_otherwise, lattices_of
 from viewkeeper.warehouse.summaries.learned import Learned
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.summaries.recomputing import recomputed_tables
-from viewkeeper.warehouse.summaries.round import Changes, Rounds
+from viewkeeper.warehouse.summaries.round import Rounds
 from viewkeeper.warehouse.summaries.typed_rows import signed_rows
 from viewkeeper.warehouse.summaries.waiting import Waiting
 

@@ -19,7 +19,7 @@ from viewkeeper.warehouse.summaries.in_spark import InSpark, no_change
 from viewkeeper.warehouse.summaries.lattice import Lattice
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.summaries.round import Changes
+    from viewkeeper.warehouse.summaries.input_changes import Changes
 
 
 @dataclass(frozen=True)

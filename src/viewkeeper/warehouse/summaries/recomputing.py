@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from viewkeeper.lake.log.record import Record
 from viewkeeper.summary.plan import CHANGES
+from viewkeeper.warehouse.summaries.input_changes import Changes
 from viewkeeper.warehouse.summaries.lattice import Lattice
-from viewkeeper.warehouse.summaries.round import Changes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -28,48 +28,16 @@ from viewkeeper.summary.plan import CHANGES, Expected, Plan
 from viewkeeper.summary.propagate_arrow import evaluable, propagate_arrow
 from viewkeeper.warehouse.summaries.contents import SMALL, Contents, frame_of_table
 from viewkeeper.warehouse.summaries.in_spark import InSpark
+from viewkeeper.warehouse.summaries.input_changes import Changes
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.on_driver import OnDriver
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
     from viewkeeper.summary.refresh import Refreshed
 
 
-MOST_CHANGES_ON_DRIVER = 100_000
-"""Changes that are propagated on the driver; more are a job of Spark."""
 MOST_ON_DRIVER_AT_ONCE = 1_000_000
 """Rows of a table that are joined with the change of a dimension on the driver."""
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What has changed at the views that a lattice reads: signed rows, on the driver or in Spark, and how many."""
-
-    held: "Mapping[str, pa.Table | DataFrame]"
-    rows: Mapping[str, int]
-    applied: bool
-    """whether the stored views have these changes already"""
-
-    def frame(self, spark: "SparkSession", view: str) -> "DataFrame | None":
-        """The changes of a view in Spark; None if there are none."""
-        held = self.held.get(view)
-        return frame_of_table(spark, held) if isinstance(held, pa.Table) else held
-
-    def table(self, view: str) -> pa.Table | None:
-        """The same on the driver, if they are there."""
-        held = self.held.get(view)
-        return held if isinstance(held, pa.Table) else None
-
-    @property
-    def on_driver(self) -> bool:
-        few = sum(self.rows.values()) <= MOST_CHANGES_ON_DRIVER
-        return few and all(isinstance(held, pa.Table) for held in self.held.values())
-
-    @property
-    def none(self) -> bool:
-        return not any(self.rows.values())
 
 
 @dataclass(frozen=True)

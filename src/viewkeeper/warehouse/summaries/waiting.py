@@ -22,9 +22,9 @@ from viewkeeper.lake.views.stored_views import with_hidden
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.summaries.contents import read_rows
+from viewkeeper.warehouse.summaries.input_changes import MOST_CHANGES_ON_DRIVER, Changes
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.naming import CHANGE, log_name, pending_name, waiting_group
-from viewkeeper.warehouse.summaries.round import MOST_CHANGES_ON_DRIVER, Changes
 from viewkeeper.warehouse.summaries.typed_rows import netted, weighted_table
 
 
