@@ -16,6 +16,7 @@ from stored_content import Stored
 from viewkeeper.errors import DefinitionError, SourceUnavailable, StateGone, StorageFailure, UsageError
 from viewkeeper.warehouse.altering.alteration import Alteration
 from viewkeeper.warehouse.altering.supposed import SupposedWriter
+from viewkeeper.warehouse.summaries import creating
 from viewkeeper.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -341,13 +342,13 @@ def test_a_source_that_fails_leaves_the_old_view_maintained(world: World, monkey
     ):
         if told == "nobody answers":
             # Only the last of those that are recreated: everything before it is written.
-            real = type(world.warehouse._keeper.summaries).create
-            monkeypatch.setattr(type(world.warehouse._keeper.summaries), "create", out_of_reach)
+            real = creating.create_summary
+            monkeypatch.setattr(creating, "create_summary", out_of_reach)
         with pytest.raises(Exception, match=told):
             world.warehouse.alter_view(statement_)
         assert world.warehouse.status().commit == commit
         assert Stored(world.root).files == files
-    monkeypatch.setattr(type(world.warehouse._keeper.summaries), "create", real)
+    monkeypatch.setattr(creating, "create_summary", real)
     world.sell()
     world.check()
     world.alter("named", LARGE)

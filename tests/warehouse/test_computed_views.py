@@ -270,7 +270,7 @@ def test_the_mediator_gets_the_computed_rows(
     joined: Warehouse, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, most_rows: int
 ) -> None:
     """On the driver if the tables are small, and by Spark."""
-    monkeypatch.setattr(joined._keeper._store, "_engines", Engines(lambda: spark, most_rows))
+    monkeypatch.setattr(joined._keeper, "engines", Engines(lambda: spark, most_rows))
     read = joined._keeper.stored("joined")
     assert read.in_memory == (most_rows > 2)
     assert read.columns == ("a", "twice", "wide")

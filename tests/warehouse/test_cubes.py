@@ -48,7 +48,7 @@ def test_sizes_are_those_of_the_data(
         monkeypatch.setattr(cube_sizes, "MOST_EXACT", 0)
     cube = cube_of(lake)
     with lake.snapshot() as snapshot:
-        sizes = cube_sizes.cube_sizes(lake._keeper, snapshot, cube)
+        sizes = cube_sizes.cube_sizes(lake._keeper, snapshot, snapshot.sql, cube)
     assert sizes.exact is exact
     expected = {point: sum(shop.bag(cube.select(point)).values()) for point in cube.points}
     assert dict(sizes.rows) == (expected if exact else pytest.approx(expected, rel=0.1))

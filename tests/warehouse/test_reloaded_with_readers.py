@@ -12,7 +12,7 @@ from viewkeeper import Warehouse
 from viewkeeper.errors import UsageError
 from viewkeeper.sources.layout import Alteration
 from viewkeeper.sources.sqlite.source import SqliteSource
-from viewkeeper.warehouse.images import Images
+from viewkeeper.warehouse import reload
 
 VIEWS = {
     "remote": "SELECT t.id, t.a FROM s.t t",
@@ -107,7 +107,7 @@ def test_a_reload_that_is_broken_off_loses_nothing(
         create(warehouse, name, "SELECT id, a FROM s.t")
     database.execute("INSERT INTO t VALUES (2, 20)")
     with monkeypatch.context() as patched:
-        patched.setattr(Images, "content", broken_off)
+        patched.setattr(reload, "content_of", broken_off)
         with pytest.raises(KeyboardInterrupt):
             warehouse.reload("v")
     database.execute("INSERT INTO t VALUES (3, 30)")

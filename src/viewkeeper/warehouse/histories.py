@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.checker.history import History, State
@@ -21,9 +21,8 @@ from viewkeeper.mediator.group import GroupPlan, Recorder
 from viewkeeper.mediator.waits import GivenUp
 from viewkeeper.messages import Transaction, Vector
 from viewkeeper.sql.view import View
-
-if TYPE_CHECKING:
-    from viewkeeper.warehouse.keeper import Keeper
+from viewkeeper.warehouse.images import images_of_group
+from viewkeeper.warehouse.keeper import Keeper
 
 PLACE = "{view}"
 
@@ -45,12 +44,12 @@ class _Recorded:
 class HistoryRecorder:
     """Records groups, from their vectors at the start."""
 
-    def __init__(self, keeper: "Keeper", plans: Sequence[GroupPlan]) -> None:
+    def __init__(self, keeper: Keeper, plans: Sequence[GroupPlan]) -> None:
         self._incomplete = keeper.incomplete
         self._began_with = len(keeper.incomplete.noted)
         self._groups: dict[str, _Recorded] = {}
         for plan in plans:
-            read = keeper.images.at(plan) if _shown(plan) else {}
+            read = images_of_group(keeper, plan) if _shown(plan) else {}
             relations = {name: _memory(rows) for name, rows in read.items()}
             group = self._groups[plan.name] = _Recorded(plan, relations, dict(plan.vector))
             group.given_up = keeper.incomplete.given_up(plan.name)
@@ -129,7 +128,7 @@ def _memory(zset: Any) -> MemoryZSet:
 
 @contextmanager
 def recording(
-    keeper: "Keeper", path: str | os.PathLike[str] | None
+    keeper: Keeper, path: str | os.PathLike[str] | None
 ) -> Iterator[Callable[[list[GroupPlan]], Recorder | None]]:
     """What makes a recorder for the groups of a run; the files are written when the block ends, however it ends."""
     if path is None:

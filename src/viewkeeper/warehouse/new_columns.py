@@ -5,22 +5,20 @@ wider types     taken by a reload, of all views that read them: a value came tha
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from viewkeeper.errors import BadDelta, SourceUnavailable, UnknownName, ViewkeeperError, may_pass
 from viewkeeper.lake.log.catalog import find
 from viewkeeper.lake.log.columns import RESERVED
 from viewkeeper.sources.layout import retyped
 from viewkeeper.sql.view import View, columns_read
+from viewkeeper.warehouse.keeper import Keeper
 from viewkeeper.warehouse.known_relations import relations_named
-
-if TYPE_CHECKING:
-    from viewkeeper.warehouse.keeper import Keeper
 
 Done = TypeVar("Done")
 
 
-def with_new_columns(keeper: "Keeper", statements: Sequence[str], work: Callable[[], Done]) -> Done:
+def with_new_columns(keeper: Keeper, statements: Sequence[str], work: Callable[[], Done]) -> Done:
     """Do something with definitions; once more, if they name columns that their sources have got meanwhile."""
     try:
         return work()
@@ -37,7 +35,7 @@ def with_new_columns(keeper: "Keeper", statements: Sequence[str], work: Callable
         ) from error
 
 
-def learn(keeper: "Keeper", statements: Sequence[str]) -> bool:
+def learn(keeper: Keeper, statements: Sequence[str]) -> bool:
     """Take up the new columns of the sources that definitions read; whether there are any."""
     known = keeper.sources.definitions()
     named = {table.partition(".")[0] for sql in statements for table in relations_named(sql)} & known.keys()
@@ -53,7 +51,7 @@ def learn(keeper: "Keeper", statements: Sequence[str]) -> bool:
     return learned
 
 
-def reload_with_types(keeper: "Keeper", name: str) -> None:
+def reload_with_types(keeper: Keeper, name: str) -> None:
     """Reload a view; if that takes up wider types of columns, halt the others that read them until they are too."""
     from viewkeeper.warehouse.reload import reload_view
 
@@ -63,7 +61,7 @@ def reload_with_types(keeper: "Keeper", name: str) -> None:
         _halt_readers(keeper, columns, name)
 
 
-def _halt_readers(keeper: "Keeper", columns: Mapping[str, frozenset[str]], reloaded: str) -> None:
+def _halt_readers(keeper: Keeper, columns: Mapping[str, frozenset[str]], reloaded: str) -> None:
     halted = keeper.halts.all()
     for view, used in _read(keeper, reloaded).items():
         hit = [f"{name}.{one}" for name, some in columns.items() for one in some & used.get(name, frozenset())]
@@ -74,7 +72,7 @@ def _halt_readers(keeper: "Keeper", columns: Mapping[str, frozenset[str]], reloa
             keeper.halts.add(view, definition.folder, told, state, recomputable=True)
 
 
-def _read(keeper: "Keeper", reloaded: str) -> dict[str, Mapping[str, frozenset[str]]]:
+def _read(keeper: Keeper, reloaded: str) -> dict[str, Mapping[str, frozenset[str]]]:
     """The columns that each view reads, but for the one that was reloaded and those of its lattice."""
     read: dict[str, Mapping[str, frozenset[str]]] = {
         name: columns_read(one.how.view) for name, one in keeper.kept().items() if not one.reads
@@ -91,7 +89,7 @@ def _read(keeper: "Keeper", reloaded: str) -> dict[str, Mapping[str, frozenset[s
     return {name: columns for name, columns in read.items() if name not in own}
 
 
-def recompute(keeper: "Keeper") -> list[str]:
+def recompute(keeper: Keeper) -> list[str]:
     """Compute again the views that are halted only because a column that they read was widened; which were."""
     done = []
     for name, halt in keeper.halts.all().items():

@@ -5,29 +5,27 @@ hidden ones are others             the same, and it is stored again under its na
 the columns or types are others    it is recreated beside the old one, with those that read it    (altering/)
 """
 
-from typing import TYPE_CHECKING
-
 from viewkeeper.errors import DamagedWarehouse, UsageError
 from viewkeeper.lake.log.catalog import Definition, find
 from viewkeeper.lake.log.columns import RESERVED
 from viewkeeper.messages import Position
 from viewkeeper.warehouse.altering.altering import OTHER_COLUMNS, make_anew
+from viewkeeper.warehouse.joins import created
+from viewkeeper.warehouse.keeper import Keeper
 from viewkeeper.warehouse.known_relations import relations_named
 from viewkeeper.warehouse.self_maintained.choosing import REASONS
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.warehouse.self_maintained.mending import reload as reload_self_maintained
 from viewkeeper.warehouse.summaries.mending import reload as reload_lattice
 from viewkeeper.warehouse.told_readers import readers_alone, with_readers
+from viewkeeper.warehouse.view_images import content_of
 from viewkeeper.warehouse.view_properties import SOURCES, SQL
-
-if TYPE_CHECKING:
-    from viewkeeper.warehouse.keeper import Keeper
 
 UNREADABLE = "files of it are missing or damaged"
 """why a view is written again that was not asked to be another one"""
 
 
-def reload_view(keeper: "Keeper", name: str) -> None:
+def reload_view(keeper: Keeper, name: str) -> None:
     """Make a view again; its sources may have changed in any way since it was created, and its files may be gone."""
     try:
         _reload(keeper, name)
@@ -37,7 +35,7 @@ def reload_view(keeper: "Keeper", name: str) -> None:
         make_anew(keeper, definition.family or name if definition is not None else name, UNREADABLE)
 
 
-def _reload(keeper: "Keeper", name: str) -> None:
+def _reload(keeper: Keeper, name: str) -> None:
     if keeper.summaries.members(name):
         _reload_summaries(keeper, name)
         return
@@ -45,7 +43,7 @@ def _reload(keeper: "Keeper", name: str) -> None:
     for source in definition.properties.get(SOURCES, ()):
         keeper.sources.refresh(source, _named(definition))
     if SELF_MAINTAINED in definition.properties:
-        reload_self_maintained(keeper.self_maintained, definition)
+        reload_self_maintained(keeper, definition)
     else:
         _reload_join(keeper, definition)
 
@@ -56,7 +54,7 @@ def _named(definition: Definition) -> set[str]:
     return relations_named(sql) if sql else set()
 
 
-def _reload_join(keeper: "Keeper", definition: Definition) -> None:
+def _reload_join(keeper: Keeper, definition: Definition) -> None:
     name, view = definition.name, keeper.kept_one(definition.name)
     stored = tuple((column.name, column.expression.type) for column in view.how.stored.output)
     shown = view.how.view.columns
@@ -66,7 +64,7 @@ def _reload_join(keeper: "Keeper", definition: Definition) -> None:
     keeper.bring_others_up(name, view.group)
     vector = _vector_of_others(keeper, name, view.group)
     there = keeper.writer.last.groups[view.group].vector
-    with keeper.images.content(view.how, vector) as (rows, at):
+    with content_of(keeper, keeper.self_maintained, view.how, vector) as (rows, at):
         before = keeper.stored(name)
         with keeper.new_commit() as commit:
             if stored == definition.columns:
@@ -77,12 +75,12 @@ def _reload_join(keeper: "Keeper", definition: Definition) -> None:
                 commit.states(view.group, [(at, readers_alone(told, name))], passed_on=[told])
                 commit.drop(name)
                 reasons = definition.properties.get(REASONS, ())
-                keeper.created(commit, view.how, view.group, rows, {**there, **at}, reasons)
+                created(keeper, commit, view.how, view.group, rows, {**there, **at}, reasons)
     keeper.incomplete.forget_skipped(view.group, there, at)
     keeper.halts.remove(definition.folder)
 
 
-def _vector_of_others(keeper: "Keeper", name: str, group: str) -> dict[str, Position]:
+def _vector_of_others(keeper: Keeper, name: str, group: str) -> dict[str, Position]:
     """The positions that other views of the group are at; a source that none of them needs can be read as it is."""
     plan = next((plan for plan in keeper.plans() if plan.name == group), None)
     if plan is None:
@@ -93,7 +91,7 @@ def _vector_of_others(keeper: "Keeper", name: str, group: str) -> dict[str, Posi
     return {source: place for source, place in plan.vector.items() if source in needed}
 
 
-def _reload_summaries(keeper: "Keeper", name: str) -> None:
+def _reload_summaries(keeper: Keeper, name: str) -> None:
     """With the whole lattice; of another one, if its fact or a dimension has other columns than it had."""
     lattice = keeper.summaries.lattice_of(name)
     keeper.summaries.refuse_halted_inputs(lattice)

@@ -1,7 +1,7 @@
 """Where the mediator's states go: commits, and the stored views read back."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.lake.commit import Commit
@@ -10,16 +10,11 @@ from viewkeeper.lake.log.failures import Failures
 from viewkeeper.lake.log.halts import Halts
 from viewkeeper.lake.log.record import REFRESHES
 from viewkeeper.lake.tables.files import Files
-from viewkeeper.lake.tables.held_commit import HeldCommit
-from viewkeeper.lake.tables.small_reads import small_rows
-from viewkeeper.lake.views.computed_rows import small_computed
-from viewkeeper.lake.views.stored_views import with_hidden
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.messages import Vector
-
-if TYPE_CHECKING:
-    from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews
-    from viewkeeper.warehouse.summaries.keeping import Summaries
+from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews
+from viewkeeper.warehouse.stored_rows import stored_rows
+from viewkeeper.warehouse.summaries.keeping import Summaries
 
 
 class StoredStates:
@@ -30,8 +25,8 @@ class StoredStates:
         files: Files,
         commit: Callable[[], Commit],
         engines: Engines,
-        summaries: "Summaries",
-        self_maintained: "SelfMaintainedViews",
+        summaries: Summaries,
+        self_maintained: SelfMaintainedViews,
     ) -> None:
         self._files = files
         self._commit = commit
@@ -62,16 +57,7 @@ class StoredStates:
             commit.advance(group, vector)
 
     def read(self, view: str) -> Any:
-        record = self._files.log.last()
-        catalog = self._files.catalogs.read(record.catalog)
-        definition = find(catalog, view)
-        if definition.computed is not None:
-            small = small_computed(self._files, catalog, definition, record, self._engines)
-            if small is not None:
-                return small
-        elif (rows := small_rows(self._files, definition, record, self._engines.most_rows)) is not None:
-            return self._engines.zset(tuple(definition.names), rows)
-        return self._engines.of_frame(with_hidden(HeldCommit(self._files, record), view).weights())
+        return stored_rows(self._files, self._engines, view)
 
     def halt(self, group: str, view: str, reason: str, *, recomputable: bool = False) -> None:
         record = self._files.log.last()

@@ -6,23 +6,21 @@ Without it they would stay as they were, since nobody tells them later: the grou
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from viewkeeper.lake.log.halts import Halts
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.mediator.derived import DerivedView
-
-if TYPE_CHECKING:
-    from viewkeeper.warehouse.keeper import Keeper
+from viewkeeper.warehouse.context import Context
 
 
-def with_readers(keeper: "Keeper", group: str, view: str, different: Any) -> dict[str, tuple[Any, ...]]:
+def with_readers(context: Context, group: str, view: str, different: Any) -> dict[str, tuple[Any, ...]]:
     """What is different in a view, and in the views that read it. Those that are halted are reloaded by themselves."""
-    halted = Halts(keeper.files.store).all()
+    halted = Halts(context.files.store).all()
     changes = [GroupChange({}, {view: (different,)}, ())]
-    for name, one in keeper.kept().items():
+    for name, one in context.kept().items():
         if one.group == group and one.reads and name not in halted:
-            follower = DerivedView(one.how.view, make_zset=keeper.engines.zset, read=keeper.stored)
+            follower = DerivedView(one.how.view, make_zset=context.engines.zset, read=context.stored)
             changes = follower.follow(changes)
     return dict(changes[0].deltas)
 

@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from viewkeeper.warehouse.altering.alteration import Alteration
     from viewkeeper.warehouse.altering.groups import Groups
     from viewkeeper.warehouse.audits import Audit
-    from viewkeeper.warehouse.keeper import Keeper
     from viewkeeper.warehouse.known_sources import KnownSources
+    from viewkeeper.warehouse.live_views import LiveViews
     from viewkeeper.warehouse.load_progress import WatchLoad
     from viewkeeper.warehouse.measuring.bench import ViewBench
     from viewkeeper.warehouse.summaries.cubes import CubeChoice
@@ -87,7 +87,7 @@ class Warehouse:
         self._files, self._writer, self._identity, self._housekeeper = files, writer, identity, housekeeper
         self._allowed = allowed
         self._known: KnownSources | None = None
-        self._kept_by: Keeper | None = None
+        self._kept_by: LiveViews | None = None
         self._running: Mediator | None = None
         self._stopping = False
 
@@ -536,14 +536,14 @@ class Warehouse:
         return with_name(sql, spellings(self._latest().catalog))
 
     @property
-    def _keeper(self) -> "Keeper":
+    def _keeper(self) -> "LiveViews":
         if self._kept_by is None:
             from viewkeeper.algebra.adaptive import MOST_BYTES, Engines
-            from viewkeeper.warehouse.keeper import Keeper
+            from viewkeeper.warehouse.live_views import LiveViews
 
             writer = self._writing()
             engines = Engines(self._files.spark, most_bytes=MOST_BYTES)
-            self._kept_by = Keeper(self._files, writer, self.commit, self._known_sources, engines)
+            self._kept_by = LiveViews(self._files, writer, self.commit, self._known_sources, engines)
         return self._kept_by
 
     @property

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from viewkeeper.lake.commit import Commit
 from viewkeeper.lake.tables.held_commit import HeldCommit
@@ -18,6 +17,8 @@ from viewkeeper.warehouse.altering.in_place import algorithm_before
 from viewkeeper.warehouse.altering.making_anew import reload_as
 from viewkeeper.warehouse.altering.planning import Plan, plan_alteration
 from viewkeeper.warehouse.altering.reading import definition_of, sql_of
+from viewkeeper.warehouse.joins import properties_for
+from viewkeeper.warehouse.keeper import Keeper
 from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic, storage_for
 from viewkeeper.warehouse.self_maintained.creating import properties_of, reached_level
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, as_stored, kept_view
@@ -27,14 +28,11 @@ from viewkeeper.warehouse.summaries.overview import Overview
 from viewkeeper.warehouse.summaries.refused import OF_SUMMARIES
 from viewkeeper.warehouse.view_properties import LEVEL
 
-if TYPE_CHECKING:
-    from viewkeeper.warehouse.keeper import Keeper
-
 OTHER_COLUMNS = "the columns of what it is computed from have changed"
 """why a view is recreated that was not asked to be another one"""
 
 
-def alter(keeper: "Keeper", sql: str, also: Sequence[str] = ()) -> Alteration:
+def alter(keeper: Keeper, sql: str, also: Sequence[str] = ()) -> Alteration:
     """Create, keep, alter or reload a view; what was done. `also` has new definitions of views that read it."""
     plan = plan_alteration(Overview(HeldCommit(keeper.files, keeper.writer.last), keeper.sources), sql, also)
     match plan.alteration.kind:
@@ -49,13 +47,13 @@ def alter(keeper: "Keeper", sql: str, also: Sequence[str] = ()) -> Alteration:
     return plan.alteration
 
 
-def make_anew(keeper: "Keeper", name: str, stale: str) -> None:
+def make_anew(keeper: Keeper, name: str, stale: str) -> None:
     """Make a view again by its own definition, with those that read it, or with the lattice that it is in."""
     overview = Overview(HeldCommit(keeper.files, keeper.writer.last), keeper.sources)
     reload_as(keeper, plan_alteration(overview, sql_of(overview.catalog, name), stale=stale))
 
 
-def _alter_in_place(keeper: "Keeper", commit: Commit, plan: Plan) -> None:
+def _alter_in_place(keeper: Keeper, commit: Commit, plan: Plan) -> None:
     present, new = plan.present[0], plan.new
     if isinstance(new, SummaryView | Family):
         _alter_summary(keeper, commit, plan, new)
@@ -66,23 +64,23 @@ def _alter_in_place(keeper: "Keeper", commit: Commit, plan: Plan) -> None:
         _alter_join(keeper, commit, plan, new)
 
 
-def _alter_join(keeper: "Keeper", commit: Commit, plan: Plan, new: View) -> None:
+def _alter_join(keeper: Keeper, commit: Commit, plan: Plan, new: View) -> None:
     [present] = plan.present
     old = parse_definition(str(definition_of(present)), keeper.relations(), name=new.name)
     how = keeper.views.how(new, algorithm_before(present, old))
     reasons = _reasons_of(keeper, present.properties.get(REASONS, ()), new)
-    commit.redefine(new.name, keeper.properties_for(how, reasons))
+    commit.redefine(new.name, properties_for(keeper, how, reasons))
     commit.retain(new.name, dict(new.properties).get(RETENTION))
 
 
-def _reasons_of(keeper: "Keeper", before: tuple[str, ...], new: View | OuterJoinView) -> tuple[str, ...]:
+def _reasons_of(keeper: Keeper, before: tuple[str, ...], new: View | OuterJoinView) -> tuple[str, ...]:
     """Why a view has its storage, if that is left to viewkeeper."""
     if not is_automatic(new):
         return ()
     return tuple(before) or storage_for(new, keeper.sources.definitions(), {}).reasons
 
 
-def _alter_self_maintained(keeper: "Keeper", commit: Commit, plan: Plan, new: View | OuterJoinView) -> None:
+def _alter_self_maintained(keeper: Keeper, commit: Commit, plan: Plan, new: View | OuterJoinView) -> None:
     [present] = plan.present
     relations = as_stored(present, keeper.relations())
     before, view = kept_view(present, relations), parse_definition(new.sql, relations, name=new.name)
@@ -99,7 +97,7 @@ def _alter_self_maintained(keeper: "Keeper", commit: Commit, plan: Plan, new: Vi
         commit.retain(table, dict(new.properties).get(RETENTION))
 
 
-def _alter_summary(keeper: "Keeper", commit: Commit, plan: Plan, new: SummaryView | Family) -> None:
+def _alter_summary(keeper: Keeper, commit: Commit, plan: Plan, new: SummaryView | Family) -> None:
     """Its tables, and the hidden ones that were made for it, all of which know its definition."""
     properties, old = dict(new.properties), definition_of(plan.present[0])
     level = Level.COMPLETE if properties.get("consistency") == "complete" else Level.STRONG

@@ -5,7 +5,6 @@ swapping     the old ones dropped; the new ones created, then those that read th
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from viewkeeper.errors import UsageError, ViewkeeperError
 from viewkeeper.lake.log.halts import Halts
@@ -16,17 +15,15 @@ from viewkeeper.warehouse.altering.fitting import home_of
 from viewkeeper.warehouse.altering.planning import Plan, present_of
 from viewkeeper.warehouse.altering.reading import behind_what_they_read, dependants_of, named_in, sql_of
 from viewkeeper.warehouse.altering.swapping import refresh_deferred, refresh_joined, settle, swapping
-
-if TYPE_CHECKING:
-    from viewkeeper.warehouse.keeper import Keeper
+from viewkeeper.warehouse.keeper import Keeper
 
 
-def reload_as(keeper: "Keeper", plan: Plan) -> None:
+def reload_as(keeper: Keeper, plan: Plan) -> None:
     """Carry out a reload."""
     _make_anew(keeper, {plan.alteration.view: plan.sql, **plan.readers}, [plan.alteration.view])
 
 
-def alter_together(keeper: "Keeper", statements: Sequence[str]) -> None:
+def alter_together(keeper: Keeper, statements: Sequence[str]) -> None:
     """Alter several views to these definitions, and recreate those that read them, all by one commit."""
     catalog = keeper.writer.catalog
     asked = {name_in(create.sql): create.sql for create in map(read_create, statements)}
@@ -39,7 +36,7 @@ def alter_together(keeper: "Keeper", statements: Sequence[str]) -> None:
     _make_anew(keeper, {name: definitions[name] for name in ordered}, asked)
 
 
-def _refresh_joined(keeper: "Keeper", definitions: Iterable[str]) -> None:
+def _refresh_joined(keeper: Keeper, definitions: Iterable[str]) -> None:
     for sql in definitions:
         try:
             new = parse_definition(sql, keeper.relations())
@@ -50,7 +47,7 @@ def _refresh_joined(keeper: "Keeper", definitions: Iterable[str]) -> None:
             refresh_joined(keeper, new)
 
 
-def _make_anew(keeper: "Keeper", definitions: Mapping[str, str], asked: Collection[str]) -> None:
+def _make_anew(keeper: Keeper, definitions: Mapping[str, str], asked: Collection[str]) -> None:
     """Views by their definitions, each after those that it reads; of those in `asked` the user knows."""
     present = {name: there for name in definitions if (there := present_of(keeper.writer.catalog, name))}
     gone = [table for tables in present.values() for table in tables]
@@ -60,7 +57,7 @@ def _make_anew(keeper: "Keeper", definitions: Mapping[str, str], asked: Collecti
     with swapping(keeper, gone, {name: home_of(present[name]) for name in asked if name in present}) as world:
         for view, sql in definitions.items():
             try:
-                world.create_view(sql)
+                world.create(read_create(sql).sql)
             except ViewkeeperError as error:
                 if view not in asked:
                     # The user did not speak of it, and should know which one is in the way.
@@ -69,7 +66,7 @@ def _make_anew(keeper: "Keeper", definitions: Mapping[str, str], asked: Collecti
                 raise
 
 
-def _refuse_halted(keeper: "Keeper", definitions: Mapping[str, str], gone: Collection[str]) -> None:
+def _refuse_halted(keeper: Keeper, definitions: Mapping[str, str], gone: Collection[str]) -> None:
     halts = Halts(keeper.files.store).all()
     for view, sql in definitions.items():
         if stuck := sorted(named_in(sql, halts) - set(gone)):

@@ -11,7 +11,6 @@ one state in which nothing moves, those of a group in which everything is new fr
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from viewkeeper.errors import UsageError
 from viewkeeper.lake.commit import Commit
@@ -22,14 +21,12 @@ from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.summary.defined import defined
 from viewkeeper.warehouse.altering.canonical import Parsed
 from viewkeeper.warehouse.altering.supposed import SupposedWriter
+from viewkeeper.warehouse.keeper import Keeper
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.warehouse.summaries.dropping import dropping
 from viewkeeper.warehouse.summaries.lattice import lattice_name
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 from viewkeeper.warehouse.view_properties import SOURCES
-
-if TYPE_CHECKING:
-    from viewkeeper.warehouse.keeper import Keeper
 
 MADE = "made"
 """in the figures of a commit: the views that it made, in place of others or not"""
@@ -38,7 +35,7 @@ MADE = "made"
 # --- before ---
 
 
-def settle(keeper: "Keeper", gone: Sequence[Definition]) -> None:
+def settle(keeper: Keeper, gone: Sequence[Definition]) -> None:
     """Bring up those that stay in the groups of views that go."""
     halts, names = Halts(keeper.files.store).all(), {view.name for view in gone}
     for source in {one for view in gone if view.name in halts for one in view.properties.get(SOURCES, ())}:
@@ -51,14 +48,14 @@ def settle(keeper: "Keeper", gone: Sequence[Definition]) -> None:
             keeper.bring_others_up(view.name, view.group)
 
 
-def _settle_lattice(keeper: "Keeper", view: Definition, gone: set[str]) -> None:
+def _settle_lattice(keeper: Keeper, view: Definition, gone: set[str]) -> None:
     """Others of a lattice stay: what waits for them is no part of what is about to happen."""
     lattice = keeper.summaries.lattices().get(view.group)
     if lattice is not None and set(lattice.visible) - gone:
         keeper.summaries.refresh(lattice)
 
 
-def refresh_joined(keeper: "Keeper", new: Parsed) -> None:
+def refresh_joined(keeper: Keeper, new: Parsed) -> None:
     """What waits in a lattice that a summary is about to be in is applied first, as before any new one."""
     if isinstance(new, SummaryView | Family):
         one = new.members[0].view if isinstance(new, Family) else new
@@ -66,7 +63,7 @@ def refresh_joined(keeper: "Keeper", new: Parsed) -> None:
         refresh_deferred(keeper, lattice_name(fact.name, dict(new.properties)))
 
 
-def refresh_deferred(keeper: "Keeper", name: str | None = None) -> None:
+def refresh_deferred(keeper: Keeper, name: str | None = None) -> None:
     """Apply what waits in a lattice, or in all of them."""
     for lattice in [one for one in keeper.summaries.lattices().values() if name in (None, one.name)]:
         if lattice.deferred and not keeper.summaries.is_halted(lattice):
@@ -78,8 +75,8 @@ def refresh_deferred(keeper: "Keeper", name: str | None = None) -> None:
 
 @contextmanager
 def swapping(
-    keeper: "Keeper", gone: Sequence[Definition], homes: Mapping[str, str | None] | None = None
-) -> "Iterator[Keeper]":
+    keeper: Keeper, gone: Sequence[Definition], homes: Mapping[str, str | None] | None = None
+) -> Iterator[Keeper]:
     """A keeper of the same warehouse without views that go, to create others in: all of it comes true when the block
     ends. A view has the group that it has in `homes`, if it can."""
     before = keeper.writer.catalog
@@ -97,14 +94,14 @@ def swapping(
 
 @contextmanager
 def _supposing(
-    keeper: "Keeper", gone: Sequence[Definition], homes: Mapping[str, str | None]
-) -> "Iterator[tuple[Keeper, SupposedWriter]]":
+    keeper: Keeper, gone: Sequence[Definition], homes: Mapping[str, str | None]
+) -> Iterator[tuple[Keeper, SupposedWriter]]:
     """A keeper of the same warehouse whose commits come true together, if they do."""
     real, files = keeper.writer, keeper.files
     with real.committing() as number:
         last = max((real.last.groups[view.group].last for view in gone), default=-1)
         writer = SupposedWriter(real, number, last + 1)
-        world = type(keeper)(
+        world = Keeper(
             Files(files.store, writer.log, writer.catalogs, writer.tables, files.spark),
             writer,
             lambda: Commit(writer, follow=world.summaries.follow),
@@ -119,7 +116,7 @@ def _supposing(
             world.files.cached_reads.close()
 
 
-def _drop(world: "Keeper", commit: Commit, gone: Sequence[Definition]) -> None:
+def _drop(world: Keeper, commit: Commit, gone: Sequence[Definition]) -> None:
     """Everything that is stored for the old views."""
     names = {view.name for view in gone}
     for group in dict.fromkeys(view.group for view in gone if SUMMARY in view.properties):
@@ -148,7 +145,7 @@ def _go_on(commit: Commit, gone: Sequence[Definition]) -> None:
 # --- afterwards ---
 
 
-def _forget(keeper: "Keeper", before: Catalog) -> None:
+def _forget(keeper: Keeper, before: Catalog) -> None:
     """What was known of tables that are not there any more."""
     halts, after = Halts(keeper.files.store), keeper.writer.catalog
     for name, view in before.items():

@@ -16,6 +16,7 @@ from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
 from viewkeeper.storage.mat_out_view import MatOutView
 from viewkeeper.storage.self_maintained import storage_of
+from viewkeeper.warehouse.joins import create_internal
 from viewkeeper.warehouse.self_maintained.automatic import Decision, decide
 from viewkeeper.warehouse.self_maintained.choosing import REASONS, is_automatic
 from viewkeeper.warehouse.self_maintained.facts import facts_of, with_sizes
@@ -36,15 +37,15 @@ def create(
 
     If the choice is left to viewkeeper, the decision is recreated once the relations are read, by their sizes.
     """
-    keeper = views.keeper
+    context = views.context
     kept = _in_its_group(views, supposed(view, decision))
     _check_group(views, kept)
-    with views.contents(kept, relations) as (contents, at), keeper.new_commit() as commit:
+    with views.contents(kept, relations) as (contents, at), context.new_commit() as commit:
         if is_automatic(view) and isinstance(view, View):
-            facts = facts_of(view, keeper.sources.definitions(), rates)
+            facts = facts_of(view, context.sources.definitions(), rates)
             kept = replace(supposed(view, decide(with_sizes(facts, view, contents))), group=kept.group)
         structures = first_structures(views, kept, contents)
-        there = keeper.writer.last.groups.get(kept.group)
+        there = context.writer.last.groups.get(kept.group)
         if there is not None:
             if new := moved(there.vector, at):
                 commit.state(kept.group, new)
@@ -70,16 +71,16 @@ def _in_its_group(views: SelfMaintainedViews, kept: KeptView) -> KeptView:
     """In a group of its own, unless it asks for one."""
     if "group" in dict(kept.view.properties):
         return kept
-    return replace(kept, group=views.keeper.views.free_group(kept.name))
+    return replace(kept, group=views.context.views.free_group(kept.name))
 
 
 def _check_group(views: SelfMaintainedViews, kept: KeptView) -> None:
     """A group has views that are maintained alike."""
-    keeper = views.keeper
-    if kept.group not in keeper.groups():
+    context = views.context
+    if kept.group not in context.groups():
         return
     others = {one.name: one for one in views.views().values() if one.group == kept.group}
-    catalog = keeper.writer.catalog
+    catalog = context.writer.catalog
     mine = {table for one in others.values() for table in one.all_tables}
     strangers = sorted(name for name, one in catalog.items() if one.group == kept.group and name not in mine)
     refuse_company(kept, strangers, {name: one.level for name, one in others.items()})
@@ -106,7 +107,7 @@ def create_all(
     retention = dict(kept.view.properties).get("retention")
     for feed, number in kept.feeds.items():
         view = feed_of(kept.storage.tree.leaves[number], feed, relations)
-        views.keeper.create_internal(commit, view, kept.group, None, at)
+        create_internal(views.context, commit, view, kept.group, None, at)
     for table, structure in kept.tables.items():
         commit.create(
             table,

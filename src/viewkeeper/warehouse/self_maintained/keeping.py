@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.errors import ViewkeeperError
@@ -20,19 +20,18 @@ from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
 from viewkeeper.storage.self_maintained import operand_changes, refresh
 from viewkeeper.storage.tables import HeldTables
+from viewkeeper.warehouse.context import Context
+from viewkeeper.warehouse.images import images_of
 from viewkeeper.warehouse.self_maintained.following import Following
 from viewkeeper.warehouse.self_maintained.kept_view import SELF_MAINTAINED, KeptView, kept_view, self_maintained
-
-if TYPE_CHECKING:
-    from viewkeeper.warehouse.keeper import Keeper
 
 
 class SelfMaintainedViews:
     """All self-maintained views of one warehouse."""
 
-    def __init__(self, keeper: "Keeper") -> None:
-        self.keeper = keeper
-        self._halts = Halts(keeper.files.store)
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._halts = Halts(context.files.store)
         self._following: dict[str, Following] = {}
         self._known: tuple[dict[str, Definition], dict[str, Relation], dict[str, KeptView]] | None = None
 
@@ -40,8 +39,8 @@ class SelfMaintainedViews:
 
     def views(self) -> dict[str, KeptView]:
         """Those that are stored. One that its sources no longer allow is halted and left out."""
-        definitions = self_maintained(self.keeper.writer.catalog)
-        relations = self.keeper.relations() if definitions else {}
+        definitions = self_maintained(self.context.writer.catalog)
+        relations = self.context.relations() if definitions else {}
         if self._known is None or self._known[:2] != (definitions, relations):
             found = {}
             for name, definition in definitions.items():
@@ -54,20 +53,18 @@ class SelfMaintainedViews:
 
     def halt(self, view: str, reason: str) -> None:
         """Remember that a view is not maintained any more, and why."""
-        definition = self.keeper.writer.catalog[view]
+        definition = self.context.writer.catalog[view]
         if view not in self._halts.all():
-            state = self.keeper.writer.last.groups[definition.group].last
+            state = self.context.writer.last.groups[definition.group].last
             self._halts.add(view, definition.folder, reason, state)
 
     def followers(self, group: str, listened: Callable[[str], bool]) -> list[Following]:
         """The views of a group that are not halted, ready to follow it; `listened` says whose changes are of use."""
-        halted, keeper = self._halts.all(), self.keeper
+        halted, context = self._halts.all(), self.context
         found = []
         for name, kept in self.views().items():
             if kept.group == group and name not in halted:
-                following = Following(
-                    kept, keeper.files, keeper.summaries.contents, keeper.engines, partial(listened, name)
-                )
+                following = Following(kept, context.files, context.contents, context.engines, partial(listened, name))
                 self._following[name] = following
                 found.append(following)
         return found
@@ -82,7 +79,7 @@ class SelfMaintainedViews:
         following = {name: one.kept for name, one in self._following.items() if one.kept.group == group}
         halted = {
             table
-            for name, view in self.keeper.writer.catalog.items()
+            for name, view in self.context.writer.catalog.items()
             if SELF_MAINTAINED in view.properties and view.group == group and name not in following
             for table in view.properties[SELF_MAINTAINED]["tables"]
         }
@@ -102,14 +99,14 @@ class SelfMaintainedViews:
     ) -> Iterator[tuple[dict[str, Any], dict[str, Position]]]:
         """The relations of a view at the vector of its group, or as they are now; and the vector."""
         wanted = {name: relations[name] for name in kept.view.relations}
-        with self.keeper.images.of(wanted, kept.group, fresh=fresh) as (contents, at):
+        with images_of(self.context, wanted, kept.group, fresh=fresh) as (contents, at):
             yield contents, at
 
     def computed(
         self, kept: KeptView, contents: Mapping[str, Any], first_number: int = 0
     ) -> tuple[dict[str, Any], Any]:
         """All structures, and the view, computed from its relations: as if all their rows had just come."""
-        storage, engines = kept.storage, self.keeper.engines
+        storage, engines = kept.storage, self.context.engines
         tables = HeldTables({one.name: engines.zset(one.columns) for one in storage.structures})
         given = {}
         for number, leaf in enumerate(storage.tree.leaves):
@@ -138,7 +135,7 @@ class SelfMaintainedViews:
         self._following.pop(name, None)
 
     def unhalt(self, name: str) -> None:
-        self._halts.remove(self.keeper.writer.catalog[name].folder)
+        self._halts.remove(self.context.writer.catalog[name].folder)
 
 
 def moved(there: Vector, at: Vector) -> dict[str, Position]:

@@ -1,52 +1,21 @@
-"""Self-maintained views compared with their sources, and recreated from them.
-
-audit     the view's text run by Spark, and its structures computed, over the relations at its vector
-reload    all structures recomputed; what is different becomes a new state
-"""
-
-from typing import TYPE_CHECKING, Any
+"""A self-maintained view recreated from its sources: all structures recomputed; what is different becomes a new
+state."""
 
 from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.warehouse.altering.altering import OTHER_COLUMNS, make_anew
-from viewkeeper.warehouse.audits import Audit, audited
-from viewkeeper.warehouse.original_rows import original_rows
+from viewkeeper.warehouse.keeper import Keeper
 from viewkeeper.warehouse.self_maintained.creating import create_all
 from viewkeeper.warehouse.self_maintained.following import NUMBERS
-from viewkeeper.warehouse.self_maintained.kept_view import KeptView, kept_anew, same_ids
+from viewkeeper.warehouse.self_maintained.kept_view import kept_anew, same_ids
 from viewkeeper.warehouse.told_readers import readers_alone, with_readers
 
-if TYPE_CHECKING:
-    from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews
 
-
-def audit(views: "SelfMaintainedViews", name: str) -> Audit:
-    """Compute a view from its sources at its own vector, and compare it with what its readers see."""
-    keeper, kept = views.keeper, views.views()[name]
-    with views.contents(kept, keeper.relations()) as (contents, _):
-        structures, _ = views.computed(kept, contents)
-        stored = keeper.stored(name).keep(kept.view.columns)
-        with original_rows(keeper.files.spark(), contents, kept.view.relations) as original:
-            text = original.of(kept.view.sql, kept.view.operands, kept.view.columns)
-            difference = keeper.engines.of_frame(text) - stored
-            wrong = [] if difference.is_empty() else list(difference.weights())
-        rows = stored.size()
-        different = [table for table, one in kept.tables.items() if not _same(views, kept, table, structures[one.name])]
-    return audited(name, keeper.writer.last.groups[kept.group], rows, wrong, different)
-
-
-def _same(views: "SelfMaintainedViews", kept: KeptView, table: str, expected: Any) -> bool:
-    """Whether a structure is what it should be. Which number a row without a key was given does not matter."""
-    numbers = {leaf.ids[0] for leaf in kept.storage.tree.leaves if leaf.numbered}
-    columns = tuple(column for column in kept.tables[table].columns if column not in numbers)
-    return bool((expected.keep(columns) - views.keeper.stored(table).keep(columns)).is_empty())
-
-
-def reload(views: "SelfMaintainedViews", definition: Definition) -> None:
-    """Make a view anew: what it shows until then stays, and what is different becomes a new state.
+def reload(keeper: Keeper, definition: Definition) -> None:
+    """Recreate a view: what it shows until then stays, and what is different becomes a new state.
 
     If its rows get other ids than they have, since a key was declared meanwhile, its tables are others as well.
     """
-    keeper = views.keeper
+    views = keeper.self_maintained
     relations = keeper.relations()
     kept = kept_anew(definition, relations)
     if definition.columns != tuple((column.name, column.expression.type) for column in kept.view.output):

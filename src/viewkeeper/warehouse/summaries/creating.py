@@ -8,7 +8,7 @@ the table           from the cheapest table that is there, else from the fact
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from viewkeeper.errors import DefinitionError, UnknownName
 from viewkeeper.lake.commit import Commit
@@ -27,8 +27,11 @@ from viewkeeper.summary.hidden_nodes import with_hidden
 from viewkeeper.summary.node import Node
 from viewkeeper.summary.plan import CHANGES, Lineage, changes_of
 from viewkeeper.summary.statements import quoted
+from viewkeeper.warehouse.images import images_of
+from viewkeeper.warehouse.joins import create_internal
 from viewkeeper.warehouse.summaries.contents import MOST_REWRITTEN
 from viewkeeper.warehouse.summaries.first_content import Base, FirstContent, NewTable, first_contents
+from viewkeeper.warehouse.summaries.keeping import Summaries
 from viewkeeper.warehouse.summaries.lattice import Facts, Lattice, followed, lattice_name
 from viewkeeper.warehouse.summaries.naming import SUMMARY, slug
 from viewkeeper.warehouse.summaries.refused import (
@@ -40,15 +43,17 @@ from viewkeeper.warehouse.summaries.refused import (
 )
 from viewkeeper.warehouse.view_properties import ALGORITHM, LEVEL, SOURCES, VIEWS
 
-if TYPE_CHECKING:
-    from viewkeeper.warehouse.summaries.keeping import Summaries
+
+def create_summary(summaries: Summaries, parsed: SummaryView | Family, relations: Mapping[str, Relation]) -> str:
+    """Create a summary, or a family of them; its name."""
+    return Creation(summaries, parsed, relations).run()
 
 
 @dataclass
 class Creation:
     """One CREATE of a summary or of a family."""
 
-    summaries: "Summaries"
+    summaries: Summaries
     parsed: SummaryView | Family
     relations: Mapping[str, Relation]
     tables: list[NewTable] = field(default_factory=list)
@@ -114,19 +119,19 @@ class Creation:
         """Where the facts come from, with what this summary adds; and the lattice that it joins, if there is one."""
         properties, name = dict(self.parsed.properties), self.name
         lattice = self.summaries.lattices().get(name)
-        keeper = self.summaries.keeper
+        context = self.summaries.context
         over_view = fact.source == VIEWS
         if lattice is not None:
             refuse_joining(lattice.name, lattice.facts, lattice.visible, self.parsed, fact)
             facts = lattice.facts
         else:
-            if name in keeper.groups():
+            if name in context.groups():
                 raise taken_group(name, fact)
-            facts = facts_of(name, fact, properties, keeper.group_of(fact.name) if over_view else None)
+            facts = facts_of(name, fact, properties, context.group_of(fact.name) if over_view else None)
         copies = dict(facts.copies)
         for dimension in sorted(dimensions, key=lambda one: one.name):
             if dimension.source == VIEWS:
-                refuse_apart(self.parsed, dimension.name, keeper.group_of(dimension.name), facts.core)
+                refuse_apart(self.parsed, dimension.name, context.group_of(dimension.name), facts.core)
             copies.setdefault(dimension.name, copy_of(name, dimension))
         return replace(facts, copies=copies), lattice
 
@@ -144,12 +149,12 @@ class Creation:
         needed = {edge.above.name for edge in edges} | {e.node for table in self.tables for e in table.node.extremes}
         with ExitStack() as stack:
             wanted = self._to_be_read(fact, facts, new, from_fact=CHANGES in needed)
-            contents, at = stack.enter_context(summaries.keeper.images.of(wanted, facts.core))
+            contents, at = stack.enter_context(images_of(summaries.context, wanted, facts.core))
             base = Base(summaries, lattice, facts, fact, self.relations, contents)
             base.check_hierarchies()
             nodes_by_name = {node.name: node for node in nodes}
             first = stack.enter_context(first_contents(base, edges, needed, nodes_by_name, self.tables))
-            with summaries.keeper.new_commit() as commit:
+            with summaries.context.new_commit() as commit:
                 self._create_base(commit, facts, new, contents, at)
                 self._move_lattice(commit, at)
                 for table in self.tables:
@@ -187,7 +192,7 @@ class Creation:
         for name, view in new.items():
             select = parse_view(select_all(self.relations[name]), self.relations, name=view)
             rows = None if name == facts.fact and not facts.readable else contents[name]
-            self.summaries.keeper.create_internal(commit, select, facts.core, rows, at)
+            create_internal(self.summaries.context, commit, select, facts.core, rows, at)
 
     def _move_lattice(self, commit: Commit, at: Vector) -> None:
         """A lattice that is there already goes to the vector of its core, if that has moved on."""

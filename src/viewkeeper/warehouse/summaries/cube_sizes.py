@@ -16,6 +16,8 @@ from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.cube import Cube
 from viewkeeper.summary.cube_lattice import LatticeNode
 from viewkeeper.summary.statements import quoted
+from viewkeeper.warehouse.images import images_of
+from viewkeeper.warehouse.keeper import Keeper
 from viewkeeper.warehouse.summaries.explained_query import explain_query
 from viewkeeper.warehouse.summaries.typed_rows import weighted_frame
 
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from viewkeeper.lake.tables.held_commit import HeldCommit
-    from viewkeeper.warehouse.keeper import Keeper
 
 RunQuery = Callable[[str], "DataFrame"]
 """runs a query over what is stored"""
@@ -41,7 +42,7 @@ class CubeSizes:
     exact: bool
 
 
-def cube_sizes(keeper: "Keeper", snapshot: "HeldCommit", run_query: RunQuery, cube: Cube) -> CubeSizes:
+def cube_sizes(keeper: Keeper, snapshot: "HeldCommit", run_query: RunQuery, cube: Cube) -> CubeSizes:
     """Count the groups of all points, of the sources or of what is stored of them."""
     from viewkeeper.summary.propagate import TemporaryNames
 
@@ -85,7 +86,7 @@ def _of_dimensions(cube: Cube) -> dict[str, tuple[str, ...]]:
 
 
 def _frames(
-    keeper: "Keeper",
+    keeper: Keeper,
     snapshot: "HeldCommit",
     run_query: RunQuery,
     cube: Cube,
@@ -106,7 +107,7 @@ def _frames(
             fact_rows = rows if alias == cube.star.fact.alias else fact_rows
     if at_sources:
         wanted = {relation.name: relation for relation in at_sources.values()}
-        contents, _ = stack.enter_context(keeper.images.of(wanted, ""))
+        contents, _ = stack.enter_context(images_of(keeper, wanted, ""))
         for alias, relation in at_sources.items():
             frames[alias] = weighted_frame(keeper.files.spark(), contents[relation.name], relation)
             if alias == cube.star.fact.alias:

@@ -26,12 +26,12 @@ from viewkeeper.summary.defined import defined
 from viewkeeper.summary.greedy import choose, total_cost
 from viewkeeper.summary.star_tables import ForeignKey, star_tables
 from viewkeeper.warehouse.altering.swapping import refresh_joined, settle, swapping
+from viewkeeper.warehouse.keeper import Keeper
 from viewkeeper.warehouse.summaries.cube_sizes import CubeSizes, RunQuery, cube_sizes
 from viewkeeper.warehouse.summaries.naming import SUMMARY
 
 if TYPE_CHECKING:
     from viewkeeper.lake.tables.held_commit import HeldCommit
-    from viewkeeper.warehouse.keeper import Keeper
 
 Watch = Callable[[str], None]
 
@@ -79,7 +79,7 @@ class CubeChoice:
 
 
 def make_cube(
-    keeper: "Keeper",
+    keeper: Keeper,
     snapshot: "HeldCommit",
     run_query: RunQuery,
     fact: str,
@@ -195,7 +195,7 @@ def _choice(
     )
 
 
-def _created(keeper: "Keeper", choice: CubeChoice, gone: Sequence[Definition], tell: Watch) -> CubeChoice:
+def _created(keeper: Keeper, choice: CubeChoice, gone: Sequence[Definition], tell: Watch) -> CubeChoice:
     first, *others = choice.views
     made: dict[str, int] = {}
     with keeper.alone():
@@ -204,6 +204,6 @@ def _created(keeper: "Keeper", choice: CubeChoice, gone: Sequence[Definition], t
         with swapping(keeper, gone) as world:
             for view in (first, *sorted(others, key=lambda one: -one.estimated_rows)):
                 tell(f"creating {view.name} ({len(made) + 1} of {len(choice.views)})")
-                world.create_view(view.sql)
+                world.create(view.sql)
                 made[view.name] = world.writer.last.tables[view.name].rows
     return replace(choice, views=tuple(replace(one, rows=made[one.name]) for one in choice.views), created=True)

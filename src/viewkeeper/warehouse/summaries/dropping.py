@@ -6,7 +6,7 @@ stays    under a hidden name: a dropped table in which others look up extremes, 
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from viewkeeper.errors import ProtocolError
 from viewkeeper.lake.commit import Commit
@@ -17,11 +17,9 @@ from viewkeeper.summary.node import Node
 from viewkeeper.summary.plan import Lineage, changes_of
 from viewkeeper.summary.statements import quoted, stored_types
 from viewkeeper.warehouse.summaries.contents import SMALL
+from viewkeeper.warehouse.summaries.keeping import Summaries
 from viewkeeper.warehouse.summaries.lattice import Lattice
 from viewkeeper.warehouse.summaries.naming import SUMMARY
-
-if TYPE_CHECKING:
-    from viewkeeper.warehouse.summaries.keeping import Summaries
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Dropping:
         virtual = {name: node for name, node in self.lattice.virtual.items() if name in behind}
         return replace(self.lattice, tables=tables, virtual=virtual)
 
-    def drop(self, summaries: "Summaries", commit: Commit) -> list[str]:
+    def drop(self, summaries: Summaries, commit: Commit) -> list[str]:
         """Drop everything that goes; the names of all tables that do."""
         lattice, left = self.lattice, self.left
         kept = {name: _kept_name(summaries.catalog, name) for name in self.rested_on}
@@ -65,7 +63,7 @@ class Dropping:
             commit.drop(name)
         return gone
 
-    def _keep(self, summaries: "Summaries", commit: Commit, name: str, hidden: str) -> None:
+    def _keep(self, summaries: Summaries, commit: Commit, name: str, hidden: str) -> None:
         """A table again, under a hidden name and without its extremes."""
         lattice, record, table = self.lattice, summaries.writer.last, self.lattice.tables[name]
         told = table.definition.properties[SUMMARY]
@@ -98,6 +96,19 @@ class Dropping:
             properties = table.definition.properties
             extremes = {c: kept.get(node, node) for c, node in properties[SUMMARY]["extremes"].items()}
             commit.redefine(name, {**properties, SUMMARY: {**properties[SUMMARY], "extremes": extremes}})
+
+
+def drop_summary(summaries: Summaries, name: str) -> None:
+    """Drop a summary or a family, and the hidden tables that nothing else needs."""
+    lattice, folders = summaries.lattice_of(name), []
+    plan = dropping(lattice, summaries.members(name))
+    if plan.rested_on and not summaries.is_halted(lattice):
+        summaries.refresh(lattice)
+    with summaries.context.new_commit() as commit:
+        for table in plan.drop(summaries, commit):
+            folders.append(summaries.catalog[table].folder)
+    for folder in folders:
+        summaries.context.halts.remove(folder)
 
 
 def dropping(lattice: Lattice, names: Iterable[str]) -> Dropping:
@@ -137,7 +148,7 @@ def _kept_name(catalog: Catalog, name: str) -> str:
     return free
 
 
-def _rows(summaries: "Summaries", name: str, columns: list[str]) -> Any:
+def _rows(summaries: Summaries, name: str, columns: list[str]) -> Any:
     """Some columns of a table: on the driver if it is small."""
     record = summaries.writer.last
     if record.tables[name].rows <= SMALL:

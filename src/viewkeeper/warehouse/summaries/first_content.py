@@ -19,14 +19,14 @@ from viewkeeper.summary.statements import quoted
 from viewkeeper.warehouse.summaries.contents import SMALL
 from viewkeeper.warehouse.summaries.first_rows import column_types, first_rows, is_known
 from viewkeeper.warehouse.summaries.in_spark import with_weight
+from viewkeeper.warehouse.summaries.keeping import Summaries
 from viewkeeper.warehouse.summaries.lattice import Facts, Lattice
 from viewkeeper.warehouse.summaries.on_driver import linear_table
+from viewkeeper.warehouse.summaries.recomputing import stored_columns
 from viewkeeper.warehouse.summaries.typed_rows import weighted_frame, weighted_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from viewkeeper.warehouse.summaries.keeping import Summaries
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class FirstContent:
 class Base:
     """What new tables are computed from: facts and dimensions as they were read, tables that are there."""
 
-    summaries: "Summaries"
+    summaries: Summaries
     lattice: Lattice | None
     facts: Facts
     fact: Relation
@@ -206,11 +206,3 @@ def _in_spark(
             dict(columns_of(shown.schema)) if shown is not None else {},
         )
     return made
-
-
-def stored_columns(node: Node, names: Sequence[str], frame: "DataFrame") -> "DataFrame":
-    """The columns of a table in their order, with room for the rounding errors of sums."""
-    from pyspark.sql import functions as F
-
-    rests = {rest_column(column) for measure, column in node.measures.items() if measure.floating}
-    return frame.select(*[F.lit(0.0).alias(name) if name in rests else F.col(quoted(name)) for name in names])

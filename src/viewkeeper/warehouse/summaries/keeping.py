@@ -8,7 +8,7 @@ deferred      with every commit of the core: its changes are noted
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,10 +21,9 @@ from viewkeeper.lake.log.halts import Halts
 from viewkeeper.lake.log.record import Record
 from viewkeeper.messages import Vector
 from viewkeeper.sources.layout import widens
-from viewkeeper.sql.relation import Relation
-from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.summary.content import ArrowContent
-from viewkeeper.warehouse.summaries.contents import MOST_REWRITTEN, Contents
+from viewkeeper.warehouse.context import Context
+from viewkeeper.warehouse.summaries.contents import MOST_REWRITTEN
 from viewkeeper.warehouse.summaries.decision import Decision, decide
 from viewkeeper.warehouse.summaries.foreign_keys import DeclaredForeignKeys
 from viewkeeper.warehouse.summaries.hierarchies import DeclaredHierarchies
@@ -36,9 +35,6 @@ from viewkeeper.warehouse.summaries.recomputing import recomputed_tables
 from viewkeeper.warehouse.summaries.round import Rounds
 from viewkeeper.warehouse.summaries.typed_rows import signed_rows
 from viewkeeper.warehouse.summaries.waiting import Waiting
-
-if TYPE_CHECKING:
-    from viewkeeper.warehouse.keeper import Keeper
 
 BROKEN = "broken_foreign_keys"
 """in these figures: facts that found no row in a dimension where a foreign key promised one, by relation"""
@@ -59,11 +55,11 @@ class Made:
 class Summaries:
     """All lattices of one warehouse."""
 
-    def __init__(self, keeper: "Keeper") -> None:
-        self.keeper = keeper
-        self.files = keeper.files
-        self.writer = keeper.writer
-        self.contents = Contents(self.files)
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.files = context.files
+        self.writer = context.writer
+        self.contents = context.contents
         self.rounds = Rounds(self.files, self.contents)
         self.waiting = Waiting(self.files)
         self._halts = Halts(self.files.store)
@@ -77,15 +73,15 @@ class Summaries:
 
     @property
     def hierarchies(self) -> DeclaredHierarchies:
-        return DeclaredHierarchies(self.keeper.sources.definitions(), self.catalog)
+        return DeclaredHierarchies(self.context.sources.definitions(), self.catalog)
 
     def lattices(self) -> dict[str, Lattice]:
         """Those that are stored."""
         stored = {name: view for name, view in self.catalog.items() if SUMMARY in view.properties}
         if self._known is None or self._known[0] != stored:
             made: dict[str, Lattice] = {}
-            relations, determined = self.keeper.relations() if stored else {}, self.hierarchies.determined
-            foreign_keys = DeclaredForeignKeys(self.keeper.sources.definitions())
+            relations, determined = self.context.relations() if stored else {}, self.hierarchies.determined
+            foreign_keys = DeclaredForeignKeys(self.context.sources.definitions())
             for group in dict.fromkeys(stored[name].group for name in sorted(stored)):
                 tables = {name: view for name, view in self.catalog.items() if view.group == group}
                 try:
@@ -148,11 +144,6 @@ class Summaries:
     def one_by_one(self, group: str) -> bool:
         """Whether a summary shows every state of this core."""
         return any(lattice.complete for lattice in self._fed_by(group))
-
-    def create(self, parsed: SummaryView | Family, relations: Mapping[str, Relation]) -> str:
-        from viewkeeper.warehouse.summaries.creating import Creation
-
-        return Creation(self, parsed, relations).run()
 
     # --- following the core ---
 
@@ -250,7 +241,7 @@ class Summaries:
         self, lattice: Lattice, record: Record, changes: Changes, learned: Learned, decision: Decision
     ) -> Made:
         begin = monotonic()
-        signed = recomputed_tables(self, lattice, record, changes)
+        signed = recomputed_tables(self.context, self.rounds.in_spark, lattice, record, changes)
         seconds = round(monotonic() - begin, 4)
         told = {**decision.told(), "changes": sum(changes.rows.values()), "recompute_seconds": seconds}
         return Made(signed, {}, learned.recomputed(seconds), told)
@@ -281,7 +272,7 @@ class Summaries:
 
     def propagate(self, lattice: Lattice) -> Mapping[str, Any]:
         """Make summary-deltas of what was noted, and keep them until the refresh. Readers see nothing of it."""
-        with self.keeper.new_commit() as commit:
+        with self.context.new_commit() as commit:
             record = self.writer.last
             changes = self.waiting.changes(lattice, record)
             told: dict[str, Any] = {"changes": sum(changes.rows.values()), "propagate_seconds": 0.0}
@@ -307,7 +298,7 @@ class Summaries:
         """Apply everything that waits, and publish all tables of the lattice in one commit."""
         if not lattice.deferred:
             return {"changes": 0, "reason": "it follows its facts continuously"}
-        with self.keeper.new_commit() as commit:
+        with self.context.new_commit() as commit:
             record = self.writer.last
             changes = self.waiting.changes(lattice, record)
             waiting = self.waiting.deltas(lattice, record)
@@ -365,20 +356,6 @@ class Summaries:
             if found:
                 return found
         return []
-
-    def drop(self, name: str) -> None:
-        """Drop a summary or a family, and the hidden tables that nothing else needs."""
-        lattice, folders = self.lattice_of(name), []
-        from viewkeeper.warehouse.summaries.dropping import dropping
-
-        plan = dropping(lattice, self.members(name))
-        if plan.rested_on and not self.is_halted(lattice):
-            self.refresh(lattice)
-        with self.keeper.new_commit() as commit:
-            for table in plan.drop(self, commit):
-                folders.append(self.catalog[table].folder)
-        for folder in folders:
-            self._halts.remove(folder)
 
     def halted_input(self, view: str, reason: str, *, recomputable: bool = False) -> None:
         """A feed or a copy is not maintained any more."""

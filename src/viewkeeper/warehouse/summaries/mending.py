@@ -16,8 +16,10 @@ from viewkeeper.messages import Position
 from viewkeeper.summary.recompute_sql import centered_select, rounded_columns, select_of_summary, tolerance_column
 from viewkeeper.summary.star import FACT
 from viewkeeper.summary.statements import quoted
+from viewkeeper.warehouse.images import images_of
 from viewkeeper.warehouse.original_rows import original_frames, repeated
 from viewkeeper.warehouse.summaries.in_spark import with_weight
+from viewkeeper.warehouse.summaries.keeping import Summaries
 from viewkeeper.warehouse.summaries.lattice import Lattice, Table
 from viewkeeper.warehouse.summaries.recomputing import differences
 from viewkeeper.warehouse.summaries.rounding import Weighted, beyond_rounding, confirmed
@@ -27,11 +29,9 @@ from viewkeeper.warehouse.view_properties import VIEWS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from viewkeeper.warehouse.summaries.keeping import Summaries
-
 
 def compare(
-    summaries: "Summaries", lattice: Lattice, tables: Mapping[str, Table]
+    summaries: Summaries, lattice: Lattice, tables: Mapping[str, Table]
 ) -> tuple[dict[str, tuple[int, list[Weighted]]], dict[str, int]]:
     """For each of these names how many rows readers see, and what should be there (+) or should not (-); and how many
     facts find no row in a dimension where a foreign key promises one.
@@ -45,7 +45,7 @@ def compare(
             f"changes wait for the refresh of {first}, so it cannot be compared with its sources now",
             f"run 'viewkeeper refresh {first}' first",
         )
-    engines = summaries.keeper.engines
+    engines = summaries.context.engines
     found = {}
     with _relations(summaries, lattice, fresh=False) as (frames, _), _kept(frames, several=len(tables) > 1):
         for name, table in tables.items():
@@ -92,7 +92,7 @@ def _kept(frames: "Mapping[str, DataFrame]", *, several: bool) -> Iterator[None]
 
 
 def _selected(
-    summaries: "Summaries", name: str, table: Table, columns: Sequence[str], frames: "Mapping[str, DataFrame]"
+    summaries: Summaries, name: str, table: Table, columns: Sequence[str], frames: "Mapping[str, DataFrame]"
 ) -> "DataFrame":
     view = table.defined.view
     with original_frames(summaries.files.spark(), frames) as original:
@@ -104,7 +104,7 @@ def _selected(
 
 
 def _computed_again(
-    summaries: "Summaries",
+    summaries: Summaries,
     lattice: Lattice,
     name: str,
     table: Table,
@@ -140,13 +140,13 @@ def _rounded(table: Table, shown: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def _relations(
-    summaries: "Summaries", lattice: Lattice, *, fresh: bool
+    summaries: Summaries, lattice: Lattice, *, fresh: bool
 ) -> "Iterator[tuple[dict[str, DataFrame], dict[str, Position]]]":
     """The relations of a lattice as frames, each row as often as it is there: at its vector, or as they are now."""
     relations = {relation.name: relation for relation in lattice.input_relations.values()}
     at_sources = {name: relation for name, relation in relations.items() if relation.source != VIEWS}
     spark, record = summaries.files.spark(), summaries.writer.last
-    with summaries.keeper.images.of(at_sources, lattice.facts.core, fresh=fresh) as (contents, at):
+    with images_of(summaries.context, at_sources, lattice.facts.core, fresh=fresh) as (contents, at):
         frames = {name: repeated(weighted_frame(spark, rows, relations[name])) for name, rows in contents.items()}
         for view, relation in lattice.input_relations.items():
             if relation.source == VIEWS:
@@ -156,20 +156,20 @@ def _relations(
         yield frames, at
 
 
-def reload(summaries: "Summaries", lattice: Lattice) -> None:
+def reload(summaries: Summaries, lattice: Lattice) -> None:
     """Make all tables of a lattice again."""
-    keeper, facts, record = summaries.keeper, lattice.facts, summaries.writer.last
+    context, facts, record = summaries.context, lattice.facts, summaries.writer.last
     own_core = facts.feed.startswith(RESERVED)
     with _relations(summaries, lattice, fresh=own_core) as (frames, at):
         fact = with_weight(frames[facts.fact], lattice.fact)
         by_path = {d.path: frames[d.relation.name] for node in lattice.nodes.values() for d in node.dimensions}
-        tables = differences(summaries, lattice, record, fact, by_path)
+        tables = differences(summaries.context, lattice, record, fact, by_path)
         held: dict[str, list[Any]] = {}
         for view, relation in lattice.input_relations.items():
             if view.startswith(RESERVED) and (view != facts.feed or facts.readable):
-                new = keeper.engines.of_frame(frames[relation.name])
-                held[view] = [new - keeper.engines.of_frame(summaries.contents.frame(view, record))]
-        with keeper.new_commit() as commit:
+                new = context.engines.of_frame(frames[relation.name])
+                held[view] = [new - context.engines.of_frame(summaries.contents.frame(view, record))]
+        with context.new_commit() as commit:
             if own_core:
                 # The tables get what is different themselves: nobody is to follow this state.
                 commit.states(facts.core, [(at, held)], passed_on=[{}])
@@ -177,5 +177,5 @@ def reload(summaries: "Summaries", lattice: Lattice) -> None:
             if lattice.deferred:
                 summaries.waiting.empty(commit, summaries.waiting.tables(lattice), record)
     if own_core:
-        keeper.incomplete.forget_skipped(facts.core, record.groups[facts.core].vector, at)
+        context.incomplete.forget_skipped(facts.core, record.groups[facts.core].vector, at)
     summaries.unhalt(lattice)
