@@ -39,7 +39,7 @@ from refreshment_tables import REMOTE, TABLE_1, TABLE_2, side_by_side
 from wisconsin_data import KINDS
 
 from viewkeeper.lake.tables.spark_session import local_session
-from viewkeeper.warehouse.self_maintained import following
+from viewkeeper.maintenance.self_maintained import following
 
 SIZE = 10_000
 TARGET = 5

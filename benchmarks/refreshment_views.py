@@ -22,11 +22,11 @@ from wisconsin_data import COLUMNS, JOINED, KEY, shown
 from wisconsin_lake import Lake
 
 from viewkeeper import Warehouse
+from viewkeeper.maintenance.self_maintained.following import Following
+from viewkeeper.maintenance.stored_states import StoredStates
 from viewkeeper.mediator.group import Group
 from viewkeeper.mediator.report import Report
 from viewkeeper.messages import Transaction
-from viewkeeper.warehouse.self_maintained.following import Following
-from viewkeeper.warehouse.stored_states import StoredStates
 
 VIEW = "v"
 

@@ -24,6 +24,9 @@ from retail_data import Retail
 from retail_views import FIGURE_1, recompute_each, recompute_with_lattice, recomputed_on_driver
 
 from viewkeeper import Warehouse
+from viewkeeper.maintenance.summaries.contents import frame_of_table
+from viewkeeper.planner.summaries.lattice import Lattice
+from viewkeeper.planner.summaries.naming import METRICS
 from viewkeeper.summary.content import Content
 from viewkeeper.summary.counting import counting_refresh
 from viewkeeper.summary.derivation import Derivation
@@ -31,9 +34,6 @@ from viewkeeper.summary.plan import CHANGES, Plan
 from viewkeeper.summary.propagate import Inputs, propagate
 from viewkeeper.summary.propagate_arrow import ArrowInputs, propagate_arrow
 from viewkeeper.summary.refresh import Refreshed
-from viewkeeper.warehouse.summaries.contents import frame_of_table
-from viewkeeper.warehouse.summaries.keeping import METRICS
-from viewkeeper.warehouse.summaries.lattice import Lattice
 
 UPDATE, INSERTION = "update", "insertion"
 WAYS_IN_SPARK = {"recompute_with_lattice": recompute_with_lattice, "recompute_each": recompute_each}

@@ -11,13 +11,13 @@ from viewkeeper.algorithms.registry import ALGORITHMS
 from viewkeeper.cli.main import VERBS
 from viewkeeper.lake.tables import driver_memory, small_loads
 from viewkeeper.lake.tables import spark_session as session
+from viewkeeper.maintenance.summaries import contents
+from viewkeeper.planner.self_maintained.automatic import REMOTE
+from viewkeeper.planner.self_maintained.choosing import AUTO, OF_SELF_MAINTAINED
 from viewkeeper.project.defaults import OF_KINDS, Kind
 from viewkeeper.sql import definition
 from viewkeeper.sql.grouping import MOST_DIMENSIONS, MOST_SETS
 from viewkeeper.storage.self_maintained import STORAGES
-from viewkeeper.warehouse.self_maintained.automatic import REMOTE
-from viewkeeper.warehouse.self_maintained.choosing import AUTO, OF_SELF_MAINTAINED
-from viewkeeper.warehouse.summaries import contents
 
 FIGURES = ("limits", "cluster")
 CLI, PROPERTIES, ERRORS = (DOCS / "reference" / f"{name}.md" for name in ("cli", "properties", "errors"))

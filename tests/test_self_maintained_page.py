@@ -12,14 +12,15 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.cli.main import VERBS
 from viewkeeper.lake.tables import driver_memory
 from viewkeeper.lake.tables.cached_reads import KEPT_FROM
+from viewkeeper.maintenance.self_maintained import following
+from viewkeeper.maintenance.self_maintained.lookups import MOST_SCANNED
+from viewkeeper.planner.self_maintained import automatic, change_rates
+from viewkeeper.planner.self_maintained.choosing import AUTO, OF_SELF_MAINTAINED
 from viewkeeper.sql.definition import PROPERTIES
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
 from viewkeeper.storage.self_maintained import STORAGES, operand_changes, refresh, storage_of
 from viewkeeper.storage.tables import HeldTables
-from viewkeeper.warehouse.self_maintained import automatic, change_rates, following
-from viewkeeper.warehouse.self_maintained.choosing import AUTO, OF_SELF_MAINTAINED
-from viewkeeper.warehouse.self_maintained.lookups import MOST_SCANNED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

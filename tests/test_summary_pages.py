@@ -12,14 +12,15 @@ from viewkeeper import Warehouse
 from viewkeeper.cli.main import VERBS
 from viewkeeper.errors import UnsupportedClause
 from viewkeeper.lake.tables import driver_memory
+from viewkeeper.maintenance.summaries import contents, creating, input_changes, round, schedule
+from viewkeeper.maintenance.summaries.rounding import SAME
+from viewkeeper.planner.summaries import decision, refused
 from viewkeeper.sql.definition import PROPERTIES
 from viewkeeper.sql.grouping import MOST_DIMENSIONS, MOST_SETS
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Function, SummaryView
 from viewkeeper.summary.statements import MAX_PRECISION
-from viewkeeper.warehouse.summaries import contents, creating, decision, input_changes, refused, round, schedule
-from viewkeeper.warehouse.summaries.rounding import SAME
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,7 +13,7 @@ from page_examples import DOCS, blocks, run_block
 from viewkeeper.demo import retail
 from viewkeeper.demo.demonstration import Demonstration, make_databases
 from viewkeeper.demo.views import VIEWS
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from viewkeeper.lake.log.commit_log import record_name
 from viewkeeper.lake.log.halts import HALTED
 from viewkeeper.lake.log.record import unseal
 from viewkeeper.lake.log.source_files import SOURCES, WORKSPACES
-from viewkeeper.warehouse.running import RUNNING
+from viewkeeper.serving.running import RUNNING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

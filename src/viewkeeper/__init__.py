@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from viewkeeper.sim.scenario import Scenario
     from viewkeeper.sql.parse import parse_view
     from viewkeeper.sql.relation import Relation
-    from viewkeeper.warehouse.warehouse import Warehouse
+    from viewkeeper.warehouse import Warehouse
 
 __all__ = [
     "ALGORITHMS",

@@ -18,9 +18,9 @@ from viewkeeper.demo.business import transactions
 from viewkeeper.demo.demonstration import GROUP, LATTICE, KeptFresh, ViewOutcome
 from viewkeeper.demo.retail import TABLES
 from viewkeeper.demo.views import HOLDS, JOINS, VIEWS
+from viewkeeper.maintenance.audits import Audit
 from viewkeeper.mediator.report import GroupReport, Report
-from viewkeeper.warehouse.audits import Audit
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from viewkeeper import Warehouse
 from viewkeeper.cli.explained_words import show_words
 from viewkeeper.cli.main import viewkeeper
-from viewkeeper.warehouse.explaining.explanation import InWords, Measured
+from viewkeeper.explaining.explanation import InWords, Measured
 
 DATABASES = {
     "shop": "CREATE TABLE orders (id INTEGER PRIMARY KEY, person INTEGER, amount INTEGER);"

@@ -11,8 +11,8 @@ from sales_shop import call, write
 
 from viewkeeper import Warehouse
 from viewkeeper.errors import EngineFailure
-from viewkeeper.warehouse.stored_states import StoredStates
-from viewkeeper.warehouse.summaries.round import Rounds
+from viewkeeper.maintenance.stored_states import StoredStates
+from viewkeeper.maintenance.summaries.round import Rounds
 
 ERRORS = {
     "arrow": pa.ArrowInvalid("Rescaling Decimal value would cause data loss"),
@@ -79,7 +79,7 @@ def test_what_an_engine_says_reaches_nobody_as_it_is(lake: Path, monkeypatch: py
     def fail(*_: Any) -> NoReturn:
         raise ERRORS["spark"]
 
-    monkeypatch.setattr("viewkeeper.warehouse.keeper.Keeper.reload", fail)
+    monkeypatch.setattr("viewkeeper.maintenance.keeper.Keeper.reload", fail)
     with (
         Warehouse.open(lake) as warehouse,
         pytest.raises(EngineFailure, match=r"^reload: Spark failed: \[UNRESOLVED_COLUMN\] a column\n  hint"),

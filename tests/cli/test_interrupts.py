@@ -18,7 +18,7 @@ from viewkeeper import Warehouse
 BIG = "CREATE MATERIALIZED VIEW big AS SELECT id FROM shop.orders"
 
 IN_A_LOAD = """
-from viewkeeper.warehouse.collected import CollectedRows
+from viewkeeper.maintenance.collected_rows import CollectedRows
 def add(self, rows, weight=1):
     here()
     wait()

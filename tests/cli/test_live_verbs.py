@@ -18,7 +18,7 @@ from viewkeeper import Warehouse
 from viewkeeper.cli.main import main, viewkeeper
 from viewkeeper.mediator import retries
 from viewkeeper.mediator.report import Report
-from viewkeeper.warehouse import running
+from viewkeeper.serving import running
 
 NAMED = "CREATE MATERIALIZED VIEW named AS SELECT o.id, p.name FROM shop.orders o JOIN crm.people p ON o.cust = p.id"
 

@@ -19,8 +19,8 @@ from viewkeeper.cli.loading import Figures, duration
 from viewkeeper.cli.tables import fit
 from viewkeeper.cli.view_lines import VIEW_HEADINGS, view_rows
 from viewkeeper.clock import now
+from viewkeeper.maintenance.load_progress import LoadProgress
 from viewkeeper.mediator.report import GroupReport, Report, SourceReport, ViewReport
-from viewkeeper.warehouse.load_progress import LoadProgress
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from viewkeeper.cli.main import main, viewkeeper
 from viewkeeper.mediator import waits
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 BOTH = "SELECT e.id, e.balance AS east, w.balance AS west FROM east.accounts e JOIN west.accounts w ON e.id = w.id"
 

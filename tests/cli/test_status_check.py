@@ -9,12 +9,12 @@ from sales_shop import call, write
 
 from viewkeeper import Warehouse
 from viewkeeper.errors import StorageFailure
+from viewkeeper.maintenance.stored_states import StoredStates
+from viewkeeper.maintenance.summaries.round import Rounds
 from viewkeeper.mediator import mediator as mediator_module
 from viewkeeper.mediator import retries
 from viewkeeper.mediator.report import Report
-from viewkeeper.warehouse import running
-from viewkeeper.warehouse.stored_states import StoredStates
-from viewkeeper.warehouse.summaries.round import Rounds
+from viewkeeper.serving import running
 
 
 def problems(*words: str, code: int = 1) -> list[tuple[str, str]]:

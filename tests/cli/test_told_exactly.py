@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from viewkeeper import Warehouse
 from viewkeeper.cli.audit import _as_json
 from viewkeeper.cli.main import viewkeeper
+from viewkeeper.maintenance.audits import Audit
 from viewkeeper.project.finding import warehouse_of
-from viewkeeper.warehouse.audits import Audit
 
 
 def test_an_audit_is_json_whatever_the_rows_hold() -> None:

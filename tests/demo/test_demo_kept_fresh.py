@@ -7,7 +7,7 @@ from viewkeeper.demo.business import transactions
 from viewkeeper.demo.demonstration import GROUP, Demonstration, make_databases
 from viewkeeper.demo.views import JOINS
 from viewkeeper.mediator.report import Report
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

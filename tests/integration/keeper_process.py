@@ -3,7 +3,7 @@
 import signal
 import sys
 
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from three_databases import ThreeDatabases, three_databases
 
 from viewkeeper.errors import UnknownName
 from viewkeeper.mediator.report import Report
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 AMOUNTS = "CREATE MATERIALIZED VIEW amounts AS SELECT o.id AS id, o.amount AS amount FROM shop.orders o"
 CUSTOMERS = "CREATE MATERIALIZED VIEW customers AS SELECT o.id AS id, o.cust AS cust FROM shop.orders o"

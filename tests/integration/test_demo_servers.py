@@ -7,7 +7,7 @@ from viewkeeper.demo.demonstration import GROUP, LATTICE, Demonstration, make_da
 from viewkeeper.demo.retail import TABLES
 from viewkeeper.demo.servers import private_servers
 from viewkeeper.demo.views import JOINS, VIEWS
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 SEED, SECONDS = 3, 2.0
 

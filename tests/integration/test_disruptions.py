@@ -22,7 +22,7 @@ from viewkeeper.errors import (
     UsageError,
     ViewkeeperError,
 )
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 BIG = """CREATE MATERIALIZED VIEW big AS SELECT o.id AS id, o.amount AS amount, p.name AS name
     FROM shop.orders o JOIN crm.people p ON o.cust = p.id"""

@@ -23,7 +23,7 @@ from three_databases import THREE_WAY, WITHIN, ThreeDatabases, three_databases
 from viewkeeper.clock import Random, monotonic, now, seeded
 from viewkeeper.lake.log.commit_log import CommitLog
 from viewkeeper.lake.log.store import LocalStore
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 
 @pytest.fixture

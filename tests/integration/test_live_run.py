@@ -14,7 +14,7 @@ from viewkeeper.algorithms.registry import ALGORITHMS, Transactions
 from viewkeeper.checker.history import History
 from viewkeeper.checker.judge import check
 from viewkeeper.clock import seeded
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 PROMISING = {name: one for name, one in ALGORITHMS.items() if not one.baseline}
 """all but those that are there to be seen failing"""

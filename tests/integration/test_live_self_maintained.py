@@ -17,7 +17,7 @@ from viewkeeper.checker.judge import check
 from viewkeeper.levels import Level
 from viewkeeper.mediator.feed import Feed
 from viewkeeper.storage.self_maintained import STORAGES
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 JOIN = """SELECT o.id, o.amount, p.name, r.name AS region
 FROM shop.orders o {kind} crm.people p ON o.cust = p.id {kind} geo.regions r ON p.region = r.id"""

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from three_databases import WITHIN, three_databases
 from transfers import ACCOUNTS, accounts, transfer
 
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 # The regions of the people who order: a chain of dimensions in two other databases.
 CHAIN = "FROM shop.orders o JOIN crm.people p ON o.cust = p.id JOIN geo.regions r ON p.region = r.id"

@@ -12,7 +12,7 @@ from postgres_server import PostgresServer
 from viewkeeper.checker.history import History
 from viewkeeper.checker.judge import check
 from viewkeeper.levels import Level
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 JOIN = "SELECT o.id, o.amount, p.id AS person, p.name FROM shop.orders o JOIN crm.people p ON o.cust = p.id"
 LEVELS = {"strobe": Level.STRONG, "c_strobe": Level.COMPLETE}

@@ -15,7 +15,7 @@ from viewkeeper.algorithms.registry import ALGORITHMS, Transactions
 from viewkeeper.checker.history import History
 from viewkeeper.checker.judge import check
 from viewkeeper.levels import Level
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 # Both halves of an account in one row: in a state that shows a transfer half, they do not add up to 100.
 BOTH = """SELECT h.id AS h_id, w.id AS w_id, h.amount AS home, w.amount AS away

@@ -13,6 +13,8 @@ from postgres_tables import a_database
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.explaining.algorithm_words import questions
+from viewkeeper.explaining.explained_join import sweeps
 from viewkeeper.mediator.group import GroupPlan
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator
@@ -21,8 +23,6 @@ from viewkeeper.messages import position
 from viewkeeper.sources.base import Request, Source
 from viewkeeper.sources.sqlite import SqliteSource
 from viewkeeper.sql.parse import parse_view
-from viewkeeper.warehouse.explaining.algorithm_words import questions
-from viewkeeper.warehouse.summaries.explained_join import sweeps
 
 PAGE = Path(__file__).parents[2] / "docs" / "messages.md"
 Place = tuple[Source, Callable[[str], object]]

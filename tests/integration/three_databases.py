@@ -14,7 +14,7 @@ import psycopg
 from mariadb_server import PASSWORD, USER, MariaDb
 from postgres_server import PostgresServer
 
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 SHOP = """
 CREATE TABLE orders (id int PRIMARY KEY, cust int, amount int); CREATE INDEX ON orders (cust);

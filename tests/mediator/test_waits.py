@@ -18,10 +18,10 @@ from viewkeeper.checker.judgement import Reason
 from viewkeeper.errors import PositionLost
 from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.levels import Level
+from viewkeeper.maintenance.incomplete import IncompleteTransactions
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.mediator.waits import ASKED, TIMEOUT, GivenUp, Wait
 from viewkeeper.messages import Change, GlobalPart
-from viewkeeper.warehouse.incomplete import IncompleteTransactions
 
 whole_ones = pytest.mark.parametrize("algorithm", ["batched-sweep", "g-strobe"])
 

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from retail_paper import FIGURE_1
 
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 TABLES = """
     CREATE TABLE stores (storeID INTEGER PRIMARY KEY, city TEXT, region TEXT);

@@ -21,9 +21,9 @@ from refreshment_history import HISTORY, NOV_15, NOV_17
 from refreshment_paper import SELECT, STRUCTURES, Moment, Row, Rows
 
 from viewkeeper.lake.log.states import State
+from viewkeeper.maintenance.audits import Audit
 from viewkeeper.messages import Vector
-from viewkeeper.warehouse.audits import Audit
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

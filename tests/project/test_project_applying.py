@@ -9,8 +9,8 @@ from project_folder import SHOP, make_shop, write_files
 
 from viewkeeper import Project, Warehouse
 from viewkeeper.errors import SourceUnavailable, ViewkeeperError
+from viewkeeper.maintenance.keeper import Keeper
 from viewkeeper.project.plan import Plan
-from viewkeeper.warehouse.keeper import Keeper
 
 V = "CREATE MATERIALIZED VIEW v AS SELECT id, amount FROM shop.orders"
 NARROWER = "CREATE MATERIALIZED VIEW v AS SELECT id FROM shop.orders"

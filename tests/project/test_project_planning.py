@@ -12,13 +12,13 @@ from project_folder import SHOP, make_shop, write_files
 from viewkeeper import Project, ViewkeeperError
 from viewkeeper.errors import DamagedWarehouse, DefinitionError
 from viewkeeper.lake.log.source_files import SourceDefinition
+from viewkeeper.planner.altering.alteration import Alteration
+from viewkeeper.planner.altering.groups import Groups
 from viewkeeper.project.ownership import FILE, MadeCube, Owned, read_owned, write_owned
 from viewkeeper.project.places import Place
 from viewkeeper.project.planning import source_step, stored_dependants
 from viewkeeper.project.sources import ProjectSource
 from viewkeeper.sql.relation import Relation
-from viewkeeper.warehouse.altering.alteration import Alteration
-from viewkeeper.warehouse.altering.groups import Groups
 
 CREATE = "CREATE MATERIALIZED VIEW"
 ORDERS = Relation("shop.orders", "shop", ("id", "cust", "amount"), ("BIGINT", "BIGINT", "BIGINT"), ("id",))

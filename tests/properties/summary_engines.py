@@ -15,13 +15,13 @@ import pyarrow as pa
 from summary_oracle import Oracle
 
 from viewkeeper.lake.log.record import Record
+from viewkeeper.maintenance import spark_agreement
+from viewkeeper.maintenance.altering import altering
+from viewkeeper.maintenance.summaries import contents, creating, first_content, input_changes, round, waiting
+from viewkeeper.maintenance.summaries.input_changes import Changes
+from viewkeeper.maintenance.summaries.round import Rounds
+from viewkeeper.planner.summaries.lattice import Lattice
 from viewkeeper.summary.statements import extremes_of_groups, whole_table
-from viewkeeper.warehouse import spark_agreement
-from viewkeeper.warehouse.altering import altering
-from viewkeeper.warehouse.summaries import contents, creating, first_content, input_changes, round, waiting
-from viewkeeper.warehouse.summaries.input_changes import Changes
-from viewkeeper.warehouse.summaries.lattice import Lattice
-from viewkeeper.warehouse.summaries.round import Rounds
 
 ENGINES = ("driver", "appended", "recompute", "spark", "files")
 _FEW = (

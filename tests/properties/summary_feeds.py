@@ -15,7 +15,7 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import Random
 from viewkeeper.lake.log.columns import WEIGHT
 from viewkeeper.messages import position
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 SOURCE = "src"
 

@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 from summary_engines import no_spark
 
 from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.maintenance.summaries.contents import read_rows
 from viewkeeper.messages import position
 from viewkeeper.serving.snapshot import Snapshot
-from viewkeeper.warehouse.summaries.contents import read_rows
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 SALES = {"store": "INT", "item": "STRING", "qty": "INT"}
 STORES = {"id": "INT", "city": "STRING"}

@@ -26,9 +26,9 @@ from viewkeeper.clock import seeded
 from viewkeeper.lake.log.catalog import Definition as Stored
 from viewkeeper.lake.log.catalog import families
 from viewkeeper.lake.tables.spark_session import local_session
-from viewkeeper.warehouse.summaries.contents import read_rows
-from viewkeeper.warehouse.summaries.keeping import Summaries
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.maintenance.summaries.contents import read_rows
+from viewkeeper.maintenance.summaries.lattices import Summaries
+from viewkeeper.warehouse import Warehouse
 
 STEPS = 12
 """of one life"""

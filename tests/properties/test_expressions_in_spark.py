@@ -7,9 +7,9 @@ import pytest
 
 from viewkeeper.clock import seeded
 from viewkeeper.errors import ViewkeeperError
+from viewkeeper.maintenance.spark_agreement import check_agreement
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
-from viewkeeper.warehouse.spark_agreement import check_agreement
 
 TYPES = {
     "i": "INT",

@@ -19,10 +19,10 @@ from structure_definitions import defined_structures
 
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.maintenance.self_maintained import following, lookups
+from viewkeeper.maintenance.summaries import contents
 from viewkeeper.storage.self_maintained import STORAGES
 from viewkeeper.storage.tables import HeldTables
-from viewkeeper.warehouse.self_maintained import following, lookups
-from viewkeeper.warehouse.summaries import contents
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,8 +9,8 @@ from summary_schemas import Row
 from summary_worlds import World, world
 
 from viewkeeper.lake.log.catalog import families
+from viewkeeper.maintenance.summaries.contents import read_rows
 from viewkeeper.serving.snapshot import Snapshot
-from viewkeeper.warehouse.summaries.contents import read_rows
 
 COMPLETE = {"consistency": "complete"}
 

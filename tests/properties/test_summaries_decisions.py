@@ -2,8 +2,8 @@
 
 import pytest
 
-from viewkeeper.warehouse.summaries.decision import TOO_FEW, decide
-from viewkeeper.warehouse.summaries.learned import Learned
+from viewkeeper.planner.summaries.decision import TOO_FEW, decide
+from viewkeeper.planner.summaries.learned import Learned
 
 
 def learned(incremental: float, recompute: float | None, changes: int = 10_000) -> Learned:

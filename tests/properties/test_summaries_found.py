@@ -21,7 +21,7 @@ from viewkeeper.summary.content import ArrowContent
 from viewkeeper.summary.defined import defined
 from viewkeeper.summary.hidden_nodes import with_hidden
 from viewkeeper.summary.plan import CHANGES, Lineage, changes_of
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 
 def test_a_foreign_key_of_another_type_than_its_key_is_derived_from_the_changes():

@@ -12,8 +12,8 @@ from summary_shop import VIEWS, create_views, open_shop, rows_in, sales, sell, s
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import seeded
-from viewkeeper.warehouse.summaries.round import Rounds
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.maintenance.summaries.round import Rounds
+from viewkeeper.warehouse import Warehouse
 
 REFRESHES = 30
 KNOWN = stores((1, "Bern"), (2, "Bern"), (3, "Chur"))

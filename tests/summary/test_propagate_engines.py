@@ -189,8 +189,8 @@ def small_plans(spark):
 
 @pytest.mark.parametrize("seed", IN_SPARK)
 def test_both_engines_make_the_same_summary_deltas(small_plans, seed):
+    from viewkeeper.maintenance.summaries.contents import frame_of_table
     from viewkeeper.summary.propagate import Inputs, propagate
-    from viewkeeper.warehouse.summaries.contents import frame_of_table
 
     def frames(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
         return {path: frame_of_table(small_plans, table) for path, table in tables.items()}

@@ -25,7 +25,7 @@ from stored_content import Stored
 from viewkeeper.errors import StorageFailure
 from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.lake.tables.loads import Staging
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 PAGE = 4096
 

@@ -26,7 +26,7 @@ from lakes import ORDER_TYPES, make_growing_commit, make_large_commit, make_smal
 
 from viewkeeper.lake.compaction import CompactionPolicy
 from viewkeeper.lake.tables import delta_table
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 CHANGING = {"os.link", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate"}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT

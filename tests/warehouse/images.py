@@ -8,7 +8,7 @@ from typing import Any
 
 from stored_content import Stored
 
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 Image = dict[str, Any]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.lake.commit import Commit
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 ORDERS = ("id", "item")
 ORDER_TYPES = {"id": "BIGINT", "item": "STRING"}

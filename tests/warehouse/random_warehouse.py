@@ -21,8 +21,8 @@ from viewkeeper.lake.compaction import merge_deltas
 from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.lake.tables import staged
 from viewkeeper.messages import position
-from viewkeeper.warehouse import warehouse
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper import warehouse
+from viewkeeper.warehouse import Warehouse
 
 COLUMNS = {
     "id": "INT",

@@ -8,7 +8,7 @@ import pytest
 
 from viewkeeper.errors import DefinitionError, SourceUnfit
 from viewkeeper.sources.sqlite.source import SqliteSource
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from lakes import orders, place, prepare
 
 from viewkeeper.errors import UnknownView
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 
 def test_a_vector_advances_without_a_state(tmp_path: Path) -> None:

@@ -6,11 +6,10 @@ import pytest
 
 from viewkeeper.algebra.adaptive import MOST_ROWS
 from viewkeeper.algorithms.registry import ALGORITHMS, Transactions
-from viewkeeper.levels import Level
-from viewkeeper.warehouse.explaining import advice
-from viewkeeper.warehouse.explaining.advice import advice_for
-from viewkeeper.warehouse.explaining.explanation import Advice
-from viewkeeper.warehouse.explaining.situations import (
+from viewkeeper.explaining import advice
+from viewkeeper.explaining.advice import advice_for
+from viewkeeper.explaining.explanation import Advice
+from viewkeeper.explaining.situations import (
     AskingJoin,
     ExtremeFacts,
     HierarchyFacts,
@@ -20,7 +19,8 @@ from viewkeeper.warehouse.explaining.situations import (
     StoringJoin,
     SummarizedFacts,
 )
-from viewkeeper.warehouse.self_maintained.automatic import BUSY, REMOTE, Decision
+from viewkeeper.levels import Level
+from viewkeeper.planner.self_maintained.automatic import BUSY, REMOTE, Decision
 
 ORDERS = JoinedRelation("shop.orders", "shop")
 PEOPLE = JoinedRelation("crm.people", "crm")

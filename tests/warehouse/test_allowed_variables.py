@@ -13,9 +13,9 @@ import pytest
 from viewkeeper.cli.main import main
 from viewkeeper.errors import SourceUnavailable, StorageFailure, UsageError, VariableNotAllowed
 from viewkeeper.lake.log.record import seal, unseal
+from viewkeeper.planner.allowed_variables import VARIABLE, AllowedVariables
 from viewkeeper.sources.urls import host_of, taken_variables
-from viewkeeper.warehouse.allowed_variables import VARIABLE, AllowedVariables
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 SECRET = "hunter2-of-the-cloud"
 URL = "postgresql://ann:${SHOP_PASSWORD}@db.example/shop"

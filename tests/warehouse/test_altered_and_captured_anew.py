@@ -14,7 +14,7 @@ import pytest
 from mariadb_server import PASSWORD, USER, MariaDb
 from postgres_server import PostgresServer
 
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 Run = Callable[[str], Any]
 SWAP = [

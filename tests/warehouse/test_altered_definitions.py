@@ -2,10 +2,10 @@
 
 import pytest
 
+from viewkeeper.planner.altering.canonical import Parsed
+from viewkeeper.planner.altering.comparison import Differences, differences
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
-from viewkeeper.warehouse.altering.canonical import Parsed
-from viewkeeper.warehouse.altering.comparison import Differences, differences
 
 TABLES = {
     "shop.orders": Relation("shop.orders", "shop", ("id", "customer", "amount"), ("BIGINT",) * 3, ("id",)),

@@ -10,7 +10,7 @@ import pytest
 from deltalake import write_deltalake
 
 from viewkeeper.errors import UnknownName
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 Write = Callable[..., None]
 

@@ -14,10 +14,10 @@ from images import copy
 from stored_content import Stored
 
 from viewkeeper.errors import DefinitionError, SourceUnavailable, StateGone, StorageFailure, UsageError
-from viewkeeper.warehouse.altering.alteration import Alteration
-from viewkeeper.warehouse.altering.supposed import SupposedWriter
-from viewkeeper.warehouse.summaries import creating
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.lake.supposed_writer import SupposedWriter
+from viewkeeper.maintenance.summaries import creating
+from viewkeeper.planner.altering.alteration import Alteration
+from viewkeeper.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -23,7 +23,7 @@ from viewkeeper.lake.views.arrow_changes import changes_of, read_changed
 from viewkeeper.lake.views.arrow_parts import parts_of, read_part, repeated
 from viewkeeper.messages import position
 from viewkeeper.sql.one_nan import one_nan
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 Row = tuple[Any, ...]
 

@@ -8,15 +8,15 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import DefinitionError, UnsupportedClause
 from viewkeeper.lake.log.record import GroupState, Record
 from viewkeeper.lake.log.source_files import SourceDefinition
+from viewkeeper.planner.self_maintained.automatic import BUSY, SMALL_FAN_OUT, WIDE, JoinFacts, RelationFacts, decide
+from viewkeeper.planner.self_maintained.change_rates import SHORTEST, transactions_per_hour
+from viewkeeper.planner.self_maintained.choosing import storage_for
+from viewkeeper.planner.self_maintained.facts import bytes_of, facts_of, with_sizes
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
 from viewkeeper.storage.self_maintained import STORAGES
-from viewkeeper.warehouse.self_maintained.automatic import BUSY, SMALL_FAN_OUT, WIDE, JoinFacts, RelationFacts, decide
-from viewkeeper.warehouse.self_maintained.change_rates import SHORTEST, transactions_per_hour
-from viewkeeper.warehouse.self_maintained.choosing import storage_for
-from viewkeeper.warehouse.self_maintained.facts import bytes_of, facts_of, with_sizes
 
 LEFT = RelationFacts("a.r", "a", "sqlite", True, (), row_bytes=24, pointer_bytes=16, rows=1000)
 RIGHT = replace(LEFT, name="b.s", source="b", kind="postgres")

@@ -14,7 +14,7 @@ from stored_content import Stored, checksums
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import BadDelta, DefinitionError, StateGone, UnknownView, UsageError, ViewkeeperError
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

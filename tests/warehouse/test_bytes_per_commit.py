@@ -18,7 +18,7 @@ from viewkeeper.lake.log.commit_log import CommitLog
 from viewkeeper.lake.log.store import LocalStore, storage_failure
 from viewkeeper.lake.tables import delta_log
 from viewkeeper.storage.self_maintained import STORAGES
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 MAXIMA = (
     "CREATE MATERIALIZED VIEW maxima AS SELECT shop, COUNT(*) AS n, MAX(amount) AS most FROM s.orders GROUP BY shop"

@@ -13,11 +13,11 @@ import pytest
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.errors import SourceError
 from viewkeeper.lake.log.store import LocalStore
+from viewkeeper.maintenance import collected_rows as collected
+from viewkeeper.maintenance.collected_rows import CollectedRows
 from viewkeeper.sources.columnar import ColumnarRows
 from viewkeeper.sources.lake.column_types import NAN, python_values
 from viewkeeper.sql.relation import Relation
-from viewkeeper.warehouse import collected
-from viewkeeper.warehouse.collected import CollectedRows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,7 +21,7 @@ from viewkeeper.lake.log.commit_log import BETWEEN_CHECKPOINTS, CHECKPOINT, COMM
 from viewkeeper.lake.log.record import Record, encode
 from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.lake.writer import CLOSED
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 FEW, MANY = 50, 1600
 

@@ -22,7 +22,7 @@ from viewkeeper.clock import seeded
 from viewkeeper.errors import StateGone, UnknownName
 from viewkeeper.lake.views import computed_changes
 from viewkeeper.messages import position
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,7 +12,7 @@ from images import Image, copy, image, image_after
 from lakes import make_large_commit, make_small_commit, prepare
 from stored_content import Stored
 
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from viewkeeper.errors import (
 )
 from viewkeeper.lake.compaction import CompactionPolicy, merge_deltas
 from viewkeeper.lake.log.record import seal
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,7 @@ from images import copy
 from lakes import make_large_commit, make_small_commit, prepare
 
 from viewkeeper.lake.compaction import CompactionPolicy
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 
 class Syncs:

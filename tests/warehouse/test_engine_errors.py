@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from viewkeeper.errors import EngineFailure
-from viewkeeper.warehouse.engine_errors import explaining_engines
+from viewkeeper.lake.engine_errors import explaining_engines
 
 
 def fail() -> None:

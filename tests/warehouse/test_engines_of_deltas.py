@@ -10,7 +10,7 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import BadDelta
 from viewkeeper.lake.tables import loads as loading
 from viewkeeper.messages import position
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 COLUMNS = {"id": "INT", "name": "STRING"}
 NAMES = tuple(COLUMNS)

@@ -1,10 +1,10 @@
 """How many rows a join will have, before it is computed: exact for two operands, by averages for more."""
 
 from viewkeeper.algebra.arrow import ArrowZSet
+from viewkeeper.maintenance.self_maintained.first_structures import expected_rows
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
 from viewkeeper.storage.join_tree import tree_of
-from viewkeeper.warehouse.self_maintained.first_structures import expected_rows
 
 RELATIONS = {
     name: Relation(name, name.partition(".")[0], ("id", "k", "m"), ("BIGINT", "BIGINT", "BIGINT"), key=("id",))

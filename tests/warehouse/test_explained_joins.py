@@ -11,13 +11,13 @@ import pytest
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algorithms.registry import ALGORITHMS, Transactions
+from viewkeeper.explaining.algorithm_words import COMPUTES, MEANS, READ_THE_VIEW, questions
+from viewkeeper.explaining.explanation import InWords, RelationCost
+from viewkeeper.explaining.queried_joins import UNKNOWN, expected_rows
+from viewkeeper.explaining.summary_explanation import Explanation, Step
 from viewkeeper.lake.log.halts import Halts
 from viewkeeper.levels import Level
 from viewkeeper.mediator.report import GroupReport, Report
-from viewkeeper.warehouse.explaining.algorithm_words import COMPUTES, MEANS, READ_THE_VIEW, questions
-from viewkeeper.warehouse.explaining.asking import UNKNOWN, expected_rows
-from viewkeeper.warehouse.explaining.explanation import InWords, RelationCost
-from viewkeeper.warehouse.summaries.explanation import Explanation, Step
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

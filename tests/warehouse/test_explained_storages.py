@@ -10,7 +10,12 @@ import pytest
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import DefinitionError
+from viewkeeper.explaining.explained_storage import lookups
+from viewkeeper.explaining.storage_explanation import SelfMaintained
+from viewkeeper.explaining.summary_explanation import Explanation
 from viewkeeper.lake.tables.cached_reads import KEPT_FROM
+from viewkeeper.planner.self_maintained.automatic import Decision
+from viewkeeper.planner.self_maintained.planned import supposed
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
@@ -18,11 +23,6 @@ from viewkeeper.sql.view import View
 from viewkeeper.storage.join_tree import Columns
 from viewkeeper.storage.self_maintained import STORAGES, operand_changes, refresh
 from viewkeeper.storage.tables import HeldTables
-from viewkeeper.warehouse.self_maintained.automatic import Decision
-from viewkeeper.warehouse.self_maintained.creating import supposed
-from viewkeeper.warehouse.self_maintained.explained import lookups
-from viewkeeper.warehouse.self_maintained.explanation import SelfMaintained
-from viewkeeper.warehouse.summaries.explanation import Explanation
 
 TABLES = """
 CREATE TABLE orders (id INTEGER PRIMARY KEY, person INTEGER, note TEXT);

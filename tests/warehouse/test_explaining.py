@@ -17,9 +17,9 @@ from sqlglot import exp
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import DefinitionError, UnknownName, UnknownView
+from viewkeeper.explaining.summary_explanation import Explanation, Table
 from viewkeeper.lake.log.source_files import SourceFiles
-from viewkeeper.warehouse.summaries.explained_query import QueryExplanation
-from viewkeeper.warehouse.summaries.explanation import Explanation, Table
+from viewkeeper.maintenance.summaries.explained_query import QueryExplanation
 
 TABLES = """
 CREATE TABLE stores (storeID INTEGER PRIMARY KEY, city TEXT, region TEXT);
@@ -488,6 +488,6 @@ def test_a_lattice_that_its_source_does_not_allow_any_more(retail: Path, tmp_pat
 
 def test_looking_needs_no_spark() -> None:
     """Other tests of the same run import it, so this asks a process of its own."""
-    code = "import viewkeeper.warehouse.summaries.explaining, viewkeeper.warehouse.summaries.drawn, sys; "
+    code = "import viewkeeper.explaining.explaining, viewkeeper.explaining.drawn, sys; "
     code += "sys.exit(sorted({'pyspark', 'py4j', 'pandas'} & sys.modules.keys()) or 0)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -6,11 +6,11 @@ import pyarrow as pa
 import pytest
 
 from viewkeeper.clock import seeded
+from viewkeeper.maintenance.summaries.contents import SparkContent, frame_of_table
 from viewkeeper.summary.content import ArrowContent, Content, Found
 from viewkeeper.summary.grouping import ONE_ROW
 from viewkeeper.summary.node_shape import FromNode, NodeShape
 from viewkeeper.summary.refresh import refresh
-from viewkeeper.warehouse.summaries.contents import SparkContent, frame_of_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ from viewkeeper.errors import DamagedWarehouse
 from viewkeeper.lake.file_audit import audit_files
 from viewkeeper.lake.log.store import open_store
 from viewkeeper.lake.tables.parquet_files import checksum_in, checksum_of
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,9 +14,9 @@ from pending_changes import VIEWS, make_pending
 
 from viewkeeper import Warehouse
 from viewkeeper.lake.log import source_files
+from viewkeeper.planner import kept_views
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
-from viewkeeper.warehouse import kept_views
 
 READ = """
 import sys

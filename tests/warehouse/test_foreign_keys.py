@@ -10,8 +10,8 @@ import pytest
 from viewkeeper import Warehouse
 from viewkeeper.cli.audit import _show
 from viewkeeper.errors import DefinitionError
-from viewkeeper.warehouse.summaries.explanation import Explanation
-from viewkeeper.warehouse.summaries.keeping import BROKEN, METRICS
+from viewkeeper.explaining.summary_explanation import Explanation
+from viewkeeper.planner.summaries.naming import BROKEN, METRICS
 
 TABLES = """
 CREATE TABLE stores (storeID INTEGER PRIMARY KEY, city TEXT);

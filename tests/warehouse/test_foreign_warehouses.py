@@ -12,7 +12,7 @@ from viewkeeper.cli.main import main
 from viewkeeper.errors import DamagedWarehouse, SyntaxProblem, UnsupportedClause, ViewkeeperError
 from viewkeeper.lake.log.record import seal, unseal
 from viewkeeper.sql.stored_text import stored_expression, stored_type
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

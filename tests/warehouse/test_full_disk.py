@@ -22,7 +22,7 @@ from stored_content import Stored
 from viewkeeper.errors import StorageFailure
 from viewkeeper.lake.commit import side_by_side
 from viewkeeper.lake.compaction import CompactionPolicy
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

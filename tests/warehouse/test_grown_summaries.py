@@ -18,9 +18,10 @@ from stored_content import Stored
 from viewkeeper.errors import StateGone, StorageFailure
 from viewkeeper.lake.log.record import Record
 from viewkeeper.lake.views.arrow_changes import changes_of, read_changed
+from viewkeeper.maintenance.summaries import creating
+from viewkeeper.maintenance.summaries import lattices as keeping
 from viewkeeper.serving.snapshot import Snapshot
-from viewkeeper.warehouse.summaries import creating, keeping
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 STEPS = 8
 OF_SOURCES = ("_viewkeeper/sources/", "_viewkeeper/workspaces/")

@@ -11,11 +11,11 @@ import pytest
 from viewkeeper import Warehouse
 from viewkeeper.algebra import adaptive
 from viewkeeper.algebra.adaptive import Engines
+from viewkeeper.maintenance import collected_rows as collected
+from viewkeeper.maintenance.self_maintained import following
+from viewkeeper.maintenance.summaries import contents, first_content, input_changes
+from viewkeeper.maintenance.summaries import round as rounds
 from viewkeeper.storage.self_maintained import STORAGES
-from viewkeeper.warehouse import collected
-from viewkeeper.warehouse.self_maintained import following
-from viewkeeper.warehouse.summaries import contents, first_content, input_changes
-from viewkeeper.warehouse.summaries import round as rounds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ import pytest
 from lakes import orders, place, prepare
 
 from viewkeeper.errors import DamagedWarehouse
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 
 def content(folder: Path) -> dict[str, bytes]:

@@ -16,9 +16,9 @@ from viewkeeper.cli.main import viewkeeper
 from viewkeeper.errors import UnknownView
 from viewkeeper.lake.log.catalog import Definition, Layout
 from viewkeeper.lake.log.record import Record
-from viewkeeper.warehouse.measuring.bench import ViewBench
-from viewkeeper.warehouse.measuring.recompute import Recomputed
-from viewkeeper.warehouse.measuring.refreshes import refreshes_of
+from viewkeeper.planner.refreshes import refreshes_of
+from viewkeeper.serving.measuring.bench import ViewBench
+from viewkeeper.serving.measuring.recompute import Recomputed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

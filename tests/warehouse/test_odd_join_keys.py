@@ -14,9 +14,9 @@ import pytest
 
 from viewkeeper import Warehouse
 from viewkeeper.errors import UnsupportedClause
+from viewkeeper.maintenance.self_maintained import following
+from viewkeeper.maintenance.stored_states import StoredStates
 from viewkeeper.storage.self_maintained import STORAGES
-from viewkeeper.warehouse.self_maintained import following
-from viewkeeper.warehouse.stored_states import StoredStates
 
 FEW = {"rows": 10**6, "arrow": 0}
 

@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 from lakes import ORDER_TYPES, orders
 
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

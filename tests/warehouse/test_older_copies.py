@@ -15,7 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 from mariadb_server import USER, MariaDb
 from postgres_server import PostgresServer
 
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 Put = Callable[[int], None]
 VIEW = "CREATE MATERIALIZED VIEW {0} AS SELECT t.id FROM s.t t"

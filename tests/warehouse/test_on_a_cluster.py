@@ -16,7 +16,7 @@ from standalone_cluster import standalone_cluster
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.spark import SparkZSet
 from viewkeeper.messages import position
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 pytestmark = pytest.mark.cluster
 

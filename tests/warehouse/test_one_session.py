@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from viewkeeper.lake.tables import spark_session as session
-from viewkeeper.warehouse.warehouse import _Session
+from viewkeeper.warehouse import _Session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

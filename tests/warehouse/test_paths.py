@@ -12,7 +12,7 @@ from lakes import ORDER_TYPES, orders
 
 from viewkeeper.errors import UnknownView
 from viewkeeper.lake.writer import Writer
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 BUCKETS = "CREATE MATERIALIZED VIEW buckets AS SELECT bucket, COUNT(*) AS n FROM s.orders GROUP BY bucket"
 

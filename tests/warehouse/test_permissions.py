@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from lakes import add_states, make_large_commit, prepare
 
 from viewkeeper.cli.main import viewkeeper
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -131,7 +131,7 @@ def test_what_is_published_is_for_others(tmp_path: Path, spark: "SparkSession") 
 
 
 def test_notes_of_what_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from viewkeeper.warehouse.allowed_variables import AllowedVariables
+    from viewkeeper.planner.allowed_variables import AllowedVariables
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("P", "secret")

@@ -5,7 +5,7 @@ import threading
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.lake.compaction import CompactionPolicy
 from viewkeeper.messages import position
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 COMMITS = 100
 NUMBERS, LAST = ("number",), ("number", "text")

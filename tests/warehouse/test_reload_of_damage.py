@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from viewkeeper.errors import DamagedWarehouse
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 JOIN = "CREATE MATERIALIZED VIEW v AS SELECT id, amount FROM shop.orders"
 SUMMARY = "CREATE MATERIALIZED VIEW v AS SELECT amount, COUNT(*) AS n FROM shop.orders GROUP BY amount"

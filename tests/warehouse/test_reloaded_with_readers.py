@@ -10,9 +10,9 @@ import pytest
 
 from viewkeeper import Warehouse
 from viewkeeper.errors import UsageError
+from viewkeeper.maintenance import reload
 from viewkeeper.sources.layout import Alteration
 from viewkeeper.sources.sqlite.source import SqliteSource
-from viewkeeper.warehouse import reload
 
 VIEWS = {
     "remote": "SELECT t.id, t.a FROM s.t t",

@@ -24,7 +24,7 @@ from viewkeeper.lake import commit as commit_module
 from viewkeeper.lake import vacuum, writer
 from viewkeeper.lake.compaction import merge_deltas
 from viewkeeper.lake.log import pins, store
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -337,7 +337,7 @@ def check_pinned(root: Path, commit: int) -> None:
 
 PIN_AND_WAIT = """
 import sys
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 snapshot = Warehouse.open(sys.argv[1], read_only=True).snapshot()
 print(snapshot.commit, flush=True)
 sys.stdin.read()

@@ -5,8 +5,8 @@ from math import inf, nan
 
 import pytest
 
-from viewkeeper.warehouse.summaries import rounding
-from viewkeeper.warehouse.summaries.rounding import Weighted, beyond_rounding, confirmed
+from viewkeeper.maintenance.summaries import rounding
+from viewkeeper.maintenance.summaries.rounding import Weighted, beyond_rounding, confirmed
 
 
 def test_pairs_that_differ_by_rounding_are_left_out() -> None:

@@ -11,12 +11,12 @@ import pytest
 
 from viewkeeper import Warehouse
 from viewkeeper.errors import DefinitionError, UnknownView, UnsupportedClause, UsageError
+from viewkeeper.maintenance import collected_rows as collected
+from viewkeeper.maintenance.self_maintained import first_structures
+from viewkeeper.maintenance.self_maintained.in_spark import InSpark
+from viewkeeper.maintenance.self_maintained.views import SelfMaintainedViews
 from viewkeeper.mediator.report import Report
 from viewkeeper.storage.self_maintained import STORAGES
-from viewkeeper.warehouse import collected
-from viewkeeper.warehouse.self_maintained import first_structures
-from viewkeeper.warehouse.self_maintained.in_spark import InSpark
-from viewkeeper.warehouse.self_maintained.keeping import SelfMaintainedViews
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import seeded
 from viewkeeper.errors import DefinitionError, StateGone, UnknownName, UnknownView
 from viewkeeper.messages import position
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,13 +9,13 @@ from sqlglot import exp
 
 from viewkeeper import Warehouse
 from viewkeeper.errors import DefinitionError
+from viewkeeper.maintenance import spark_agreement
+from viewkeeper.maintenance.spark_agreement import check_agreement
 from viewkeeper.sql import function_types
 from viewkeeper.sql.code_writer import Code
 from viewkeeper.sql.evaluation import Compiler
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
-from viewkeeper.warehouse import spark_agreement
-from viewkeeper.warehouse.spark_agreement import check_agreement
 
 CATALOG = {
     made.name: made

@@ -28,7 +28,7 @@ from viewkeeper.messages import position
 from viewkeeper.serving.data_source.options import LATEST, Asked, read_options
 from viewkeeper.serving.data_source.source import ViewkeeperDataSource
 from viewkeeper.serving.data_source.stream import ViewStreamReader
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

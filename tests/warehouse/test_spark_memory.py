@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from viewkeeper.errors import BadDelta, EngineFailure, StorageFailure, may_pass
 from viewkeeper.lake.tables import spark_session as session
 from viewkeeper.lake.tables.spark_files import spark_errors
-from viewkeeper.warehouse.summaries.keeping import Summaries
+from viewkeeper.maintenance.summaries.lattices import Summaries
 
 
 class Started(Exception):

@@ -11,11 +11,11 @@ import pytest
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import CorruptChange, DefinitionError, UnsupportedClause, UsageError
+from viewkeeper.explaining.summary_explanation import Explanation
+from viewkeeper.maintenance.summaries.schedule import Schedule
 from viewkeeper.summary.cube import Cube, read_cube
 from viewkeeper.summary.cube_lattice import LatticeNode
 from viewkeeper.summary.star_tables import star_tables
-from viewkeeper.warehouse.summaries.explanation import Explanation
-from viewkeeper.warehouse.summaries.schedule import Schedule
 
 TABLES = """
 CREATE TABLE stores (storeID INTEGER PRIMARY KEY, city TEXT, region TEXT);
@@ -156,7 +156,7 @@ def test_a_view_that_joins_a_deferred_lattice_begins_at_its_next_state(shop: Sho
 def test_a_clock_refreshes_what_is_due(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.create("by_city", BY_CITY, refresh="every 5 minutes")
     time = 0.0
-    monkeypatch.setattr("viewkeeper.warehouse.summaries.schedule.monotonic", lambda: time)
+    monkeypatch.setattr("viewkeeper.maintenance.summaries.schedule.monotonic", lambda: time)
     schedule = Schedule(shop.wh._keeper.summaries)
     schedule.look()
     shop.change("DELETE FROM pos WHERE id = 3")
@@ -169,7 +169,7 @@ def test_a_clock_refreshes_what_is_due(shop: Shop, monkeypatch: pytest.MonkeyPat
 
 
 def test_many_noted_changes_are_propagated_without_being_asked(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("viewkeeper.warehouse.summaries.schedule.PROPAGATE_AT", 1)
+    monkeypatch.setattr("viewkeeper.maintenance.summaries.schedule.PROPAGATE_AT", 1)
     shop.create("by_city", BY_CITY, refresh="manual")
     shop.change("DELETE FROM pos WHERE id = 3")
     Schedule(shop.wh._keeper.summaries).look()

@@ -15,14 +15,14 @@ import pytest
 
 from viewkeeper import Warehouse
 from viewkeeper.clock import seeded
+from viewkeeper.maintenance.summaries import contents, first_content, input_changes
+from viewkeeper.maintenance.summaries import round as rounds
+from viewkeeper.maintenance.summaries.contents import SparkContent, frame_of_table
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.summary_view import Aggregate
 from viewkeeper.summary import defined, measures
 from viewkeeper.summary.content import ArrowContent
 from viewkeeper.summary.spread import spreads
-from viewkeeper.warehouse.summaries import contents, first_content, input_changes
-from viewkeeper.warehouse.summaries import round as rounds
-from viewkeeper.warehouse.summaries.contents import SparkContent, frame_of_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

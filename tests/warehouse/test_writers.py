@@ -22,13 +22,13 @@ from viewkeeper.lake import compacted_base
 from viewkeeper.lake.compaction import CompactionPolicy, compact
 from viewkeeper.lake.log.commit_log import record_name
 from viewkeeper.lake.log.record import decode, encode
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 
 # --- the lock ---
 
 HOLD = """
 import sys
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.warehouse import Warehouse
 with Warehouse.open(sys.argv[1]):
     print("open", flush=True)
     sys.stdin.read()

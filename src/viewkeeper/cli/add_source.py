@@ -11,7 +11,7 @@ from viewkeeper.errors import SourceUnfit, UsageError
 
 if TYPE_CHECKING:
     from viewkeeper.summary.hierarchies import Chains
-    from viewkeeper.warehouse.warehouse import Warehouse
+    from viewkeeper.warehouse import Warehouse
 
 
 MOST_STATEMENTS = 6
@@ -180,7 +180,7 @@ def _add(
     declared: _Declared,
     install: bool,
 ) -> None:
-    from viewkeeper.warehouse.known_sources import INSTALL
+    from viewkeeper.planner.known_sources import INSTALL
 
     try:
         warehouse.add_source(

@@ -17,8 +17,8 @@ from viewkeeper.cli.progress import announcing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from viewkeeper.warehouse.audits import Audit
-    from viewkeeper.warehouse.warehouse import Warehouse
+    from viewkeeper.maintenance.audits import Audit
+    from viewkeeper.warehouse import Warehouse
 
 EXIT_DIFFERENT = 1
 SHOWN = 10

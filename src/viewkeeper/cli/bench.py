@@ -11,7 +11,7 @@ from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
 from viewkeeper.cli.progress import announced
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.measuring.bench import ViewBench
+    from viewkeeper.serving.measuring.bench import ViewBench
 
 
 @click.command(short_help="What refreshes took, beside recomputing the views now.")

@@ -8,7 +8,7 @@ from click.shell_completion import CompletionItem
 
 def complete_views(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
     """The views and families of the warehouse that the line names, as far as it is typed."""
-    from viewkeeper.warehouse.known_names import view_names
+    from viewkeeper.planner.known_names import view_names
 
     given = context.params.get("views") or ()
     return [CompletionItem(name) for name in view_names(_warehouse(context)) if _fits(name, begun, given)]
@@ -16,7 +16,7 @@ def complete_views(context: click.Context, _: click.Parameter, begun: str) -> li
 
 def complete_sources(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
     """The sources of the warehouse."""
-    from viewkeeper.warehouse.known_names import source_names
+    from viewkeeper.planner.known_names import source_names
 
     return [CompletionItem(name) for name in source_names(_warehouse(context)) if name.startswith(begun)]
 

@@ -10,9 +10,9 @@ from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_opti
 from viewkeeper.cli.sql_text import sql_text
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.altering.alteration import Alteration
-    from viewkeeper.warehouse.summaries.explanation import Explanation
-    from viewkeeper.warehouse.warehouse import Warehouse
+    from viewkeeper.explaining.summary_explanation import Explanation
+    from viewkeeper.planner.altering.alteration import Alteration
+    from viewkeeper.warehouse import Warehouse
 
 _DONE = {"create": "created", "alter": "altered", "reload": "replaced"}
 
@@ -91,8 +91,8 @@ def create_view(sql: str | None, path: str, file: str | None, replace: bool, as_
 
 def _create(warehouse: "Warehouse", text: str, *, replace: bool) -> "Alteration":
     """Create a view, or replace or leave the one that exists; what was done."""
+    from viewkeeper.planner.altering.alteration import Alteration
     from viewkeeper.sql.create_clauses import IfThere, read_create
-    from viewkeeper.warehouse.altering.alteration import Alteration
 
     if_there = read_create(text).if_there
     if replace or if_there is IfThere.REPLACE:
@@ -106,7 +106,7 @@ def _create(warehouse: "Warehouse", text: str, *, replace: bool) -> "Alteration"
 
 def _chosen(warehouse: "Warehouse", name: str) -> "Explanation | None":
     """How a view is kept, if its storage was left to viewkeeper."""
-    from viewkeeper.warehouse.summaries.explanation import Explanation
+    from viewkeeper.explaining.summary_explanation import Explanation
 
     found = warehouse.explain(name)
     return found if isinstance(found, Explanation) and found.storage_asked == "auto" else None

@@ -114,7 +114,7 @@ def _prepared(stack: ExitStack, words: "Words", seed: int, seconds: float) -> "D
     from viewkeeper.demo.demonstration import Demonstration, make_databases
     from viewkeeper.demo.servers import private_servers
     from viewkeeper.demo.views import VIEWS
-    from viewkeeper.warehouse.warehouse import Warehouse
+    from viewkeeper.warehouse import Warehouse
 
     urls: Mapping[str, str] = {}
     if words.servers:

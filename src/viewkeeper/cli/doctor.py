@@ -15,7 +15,7 @@ from viewkeeper.cli.progress import announced
 
 if TYPE_CHECKING:
     from viewkeeper.project.sources import ProjectSource
-    from viewkeeper.warehouse.warehouse import Warehouse
+    from viewkeeper.warehouse import Warehouse
 
 EXIT_FINDINGS = 1
 

@@ -43,7 +43,7 @@ def explain(text: str, full: bool, path: str, as_json: bool) -> None:
         return
     from viewkeeper.cli.explained import show_explanation
     from viewkeeper.cli.explained_query import show_query
-    from viewkeeper.warehouse.summaries.explanation import Explanation
+    from viewkeeper.explaining.summary_explanation import Explanation
 
     if isinstance(found, Explanation):
         show_explanation(found, full=full)

@@ -8,9 +8,9 @@ import click
 from viewkeeper.cli.tables import counted, moment, show_table
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.summaries.explanation import Choice, Explanation, LatticeFacts, Sweep, Table
-    from viewkeeper.warehouse.summaries.overview import Told
-    from viewkeeper.warehouse.summaries.ways import Way
+    from viewkeeper.explaining.summary_explanation import Choice, Explanation, LatticeFacts, Sweep, Table
+    from viewkeeper.planner.summaries.overview import Told
+    from viewkeeper.planner.summaries.ways import Way
 
 KINDS = {
     "join": "a join",

@@ -7,7 +7,7 @@ import click
 from viewkeeper.cli.tables import show_table, size
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.self_maintained.explanation import Reading, RefreshEngines, RowIdentity, SelfMaintained
+    from viewkeeper.explaining.storage_explanation import Reading, RefreshEngines, RowIdentity, SelfMaintained
 
 
 def show_self_maintained(found: "SelfMaintained") -> None:

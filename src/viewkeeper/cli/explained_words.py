@@ -9,7 +9,7 @@ import click
 from viewkeeper.cli.tables import show_table
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.explaining.explanation import Advice, InWords, RelationCost
+    from viewkeeper.explaining.explanation import Advice, InWords, RelationCost
 
 WIDTH = 100
 """of a line of text, where no terminal has a width of its own"""

@@ -11,7 +11,7 @@ from viewkeeper.cli.opening import json_option, open_to_read, warehouse_option
 from viewkeeper.errors import UsageError
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.summaries.drawn import DrawnLattice
+    from viewkeeper.explaining.drawn import DrawnLattice
 
 
 @click.command(short_help="The lattice of summaries: what is computed from what.")

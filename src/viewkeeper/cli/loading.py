@@ -15,8 +15,8 @@ from viewkeeper.cli.progress import passing_line
 from viewkeeper.clock import monotonic
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.load_progress import LoadProgress, WatchLoad
-    from viewkeeper.warehouse.warehouse import Warehouse
+    from viewkeeper.maintenance.load_progress import LoadProgress, WatchLoad
+    from viewkeeper.warehouse import Warehouse
 
 DRAWN_EVERY, LINE_EVERY = 0.1, 5.0
 BAR = 24

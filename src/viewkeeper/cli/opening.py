@@ -12,7 +12,7 @@ from viewkeeper.cli.progress import announced
 from viewkeeper.cli.stopping import writing_to
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.warehouse import Warehouse
+    from viewkeeper.warehouse import Warehouse
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -111,7 +111,7 @@ def nothing_but_halted(warehouse: "Warehouse") -> bool:
 
 def _open(path: str, quiet: bool, *, brief: bool = True, **how: Any) -> "Warehouse":
     from viewkeeper.errors import NotAWarehouse
-    from viewkeeper.warehouse.warehouse import Warehouse
+    from viewkeeper.warehouse import Warehouse
 
     def start() -> Any:
         rows = sum(view.rows + view.pending_rows for view in warehouse.status().views)

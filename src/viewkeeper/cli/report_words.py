@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
     from viewkeeper.errors import SourceUnavailable
     from viewkeeper.mediator.report import GroupReport, Report
-    from viewkeeper.warehouse.problems import Problem
-    from viewkeeper.warehouse.status import GroupFailure
+    from viewkeeper.serving.problems import Problem
+    from viewkeeper.serving.status import GroupFailure
 
 
 def summary(report: "Report") -> str:
@@ -108,7 +108,7 @@ def problem_lines(problems: "Iterable[Problem]") -> list[str]:
 
 def unreachable(report: "Report", lost: "SourceUnavailable | None" = None) -> "list[Problem]":
     """The sources that a mediator could not reach at its end; `lost` is the error of one of them."""
-    from viewkeeper.warehouse.problems import UNREACHABLE, Problem
+    from viewkeeper.serving.problems import UNREACHABLE, Problem
 
     hint = "its views are as they were; they go on when it is back"
     found = [

@@ -13,7 +13,7 @@ from viewkeeper.cli.wait_words import wait_lines
 if TYPE_CHECKING:
     from viewkeeper.errors import SourceUnavailable
     from viewkeeper.mediator.report import Report
-    from viewkeeper.warehouse.status import Status
+    from viewkeeper.serving.status import Status
 
 EXIT_WRONG = 1
 

@@ -15,8 +15,8 @@ from viewkeeper.clock import now
 
 if TYPE_CHECKING:
     from viewkeeper.mediator.report import Report
-    from viewkeeper.warehouse.running import Running
-    from viewkeeper.warehouse.status import Status, ViewStatus
+    from viewkeeper.serving.running import Running
+    from viewkeeper.serving.status import Status, ViewStatus
 
 
 EXIT_WRONG = 1

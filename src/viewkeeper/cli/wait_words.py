@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from viewkeeper.cli.tables import moment, vector
 
 if TYPE_CHECKING:
+    from viewkeeper.maintenance.incomplete import GroupGivenUp, GroupWait
     from viewkeeper.mediator.waits import GivenUp, Wait
-    from viewkeeper.warehouse.incomplete import GroupGivenUp, GroupWait
-    from viewkeeper.warehouse.status import Status
+    from viewkeeper.serving.status import Status
 
 
 def missing(wait: "Wait | GivenUp") -> str:

@@ -27,10 +27,10 @@ from viewkeeper.demo.writing import Order
 from viewkeeper.lake.log.commit_log import CommitLog
 from viewkeeper.lake.log.record import Record
 from viewkeeper.lake.log.store import open_store
+from viewkeeper.maintenance.audits import Audit
 from viewkeeper.mediator.report import GroupReport, Report
-from viewkeeper.warehouse.audits import Audit
-from viewkeeper.warehouse.summaries.keeping import METRICS
-from viewkeeper.warehouse.warehouse import Warehouse
+from viewkeeper.planner.summaries.naming import METRICS
+from viewkeeper.warehouse import Warehouse
 
 Watch = Callable[[Report], None]
 

@@ -19,7 +19,7 @@ from viewkeeper.project.sources import ProjectSource
 from viewkeeper.project.views import ProjectView
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse.warehouse import Warehouse
+    from viewkeeper.warehouse import Warehouse
 
 Watch = Callable[[str, str, str], None]
 """is told of each step: its kind (source, view, cube), its name, and what was done; before it begins, `...`"""

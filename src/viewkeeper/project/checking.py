@@ -11,6 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from viewkeeper.errors import DefinitionError, SourceUnfit, ViewkeeperError
+from viewkeeper.maintenance.summaries.cubes import checked_cube
+from viewkeeper.planner.altering.canonical import Parsed
+from viewkeeper.planner.altering.refused import refuse_in_itself
+from viewkeeper.planner.declared import as_the_source_spells, check_declared
+from viewkeeper.planner.known_sources import INSTALL, refuse_unfit
+from viewkeeper.planner.view_properties import VIEWS
 from viewkeeper.project.cubes import ProjectCube
 from viewkeeper.project.places import placed
 from viewkeeper.project.sources import ProjectSource
@@ -24,12 +30,6 @@ from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
-from viewkeeper.warehouse.altering.canonical import Parsed
-from viewkeeper.warehouse.altering.refused import refuse_in_itself
-from viewkeeper.warehouse.declared import as_the_source_spells, check_declared
-from viewkeeper.warehouse.known_sources import INSTALL, refuse_unfit
-from viewkeeper.warehouse.summaries.cubes import checked_cube
-from viewkeeper.warehouse.view_properties import VIEWS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

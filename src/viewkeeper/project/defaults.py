@@ -15,13 +15,13 @@ from enum import StrEnum
 from sqlglot import TokenType
 
 from viewkeeper.errors import DefinitionError
+from viewkeeper.planner.self_maintained.choosing import OF_SELF_MAINTAINED
+from viewkeeper.planner.summaries.refused import OF_SUMMARIES
 from viewkeeper.project.places import problem
 from viewkeeper.project.yaml_values import Text, Value, meant
 from viewkeeper.sql.definition import OF_ALGORITHMS, PROPERTIES, read_definition
 from viewkeeper.sql.refresh_mode import RefreshMode, refresh_of
 from viewkeeper.sql.syntax import words
-from viewkeeper.warehouse.self_maintained.choosing import OF_SELF_MAINTAINED
-from viewkeeper.warehouse.summaries.refused import OF_SUMMARIES
 
 
 class Kind(StrEnum):

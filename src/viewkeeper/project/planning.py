@@ -14,6 +14,11 @@ from typing import TYPE_CHECKING
 
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.errors import SourceError, UnknownName, UsageError, ViewkeeperError
+from viewkeeper.planner.altering.canonical import Parsed
+from viewkeeper.planner.declared import as_the_source_spells
+from viewkeeper.planner.known_relations import relations_named
+from viewkeeper.planner.known_sources import refuse_move
+from viewkeeper.planner.stored_definitions import tables_in
 from viewkeeper.project.checking import check_cubes, check_views, relations_at, together
 from viewkeeper.project.content import Content
 from viewkeeper.project.cubes import ProjectCube
@@ -24,17 +29,12 @@ from viewkeeper.project.sources import ProjectSource
 from viewkeeper.project.views import ProjectView, dependants
 from viewkeeper.sources.urls import shown
 from viewkeeper.sql.relation import Relation
-from viewkeeper.warehouse.altering.canonical import Parsed
-from viewkeeper.warehouse.altering.reading import tables_in
-from viewkeeper.warehouse.declared import as_the_source_spells
-from viewkeeper.warehouse.known_relations import relations_named
-from viewkeeper.warehouse.known_sources import refuse_move
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from viewkeeper.lake.log.source_files import SourceDefinition
-    from viewkeeper.warehouse.warehouse import Warehouse
+    from viewkeeper.warehouse import Warehouse
 
 _GONE = "no longer in the project"
 
@@ -152,7 +152,7 @@ def _without_place(
     single: Collection[str],
 ) -> list[ViewkeeperError]:
     """The errors of views that could not be created where they would go, after those that come before them."""
-    from viewkeeper.warehouse.altering.groups import Groups
+    from viewkeeper.planner.altering.groups import Groups
 
     def transactions(sources: Sequence[str]) -> Transactions:
         if sum(one in stored and stored[one].global_transactions for one in sources) > 1:

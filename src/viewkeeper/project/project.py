@@ -34,7 +34,7 @@ from viewkeeper.project.yaml_values import python_value, read_yaml
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from viewkeeper.warehouse.warehouse import Warehouse
+    from viewkeeper.warehouse import Warehouse
 
 ViewLike = str | Callable[[], str]
 
@@ -131,7 +131,7 @@ class Project(os.PathLike[str]):
         added yet are looked at.
         """
         from viewkeeper.lake.tables.spark_session import local_session
-        from viewkeeper.warehouse.warehouse import Warehouse
+        from viewkeeper.warehouse import Warehouse
 
         start = spark or local_session
         if warehouse is not None:
@@ -148,7 +148,7 @@ class Project(os.PathLike[str]):
         earlier version of the project made and this one no longer has is dropped only if `prune` says so; what nobody's
         project made is never touched. `watch` is told of each step.
         """
-        from viewkeeper.warehouse.warehouse import Warehouse
+        from viewkeeper.warehouse import Warehouse
 
         if warehouse is None:
             if not self.exists:

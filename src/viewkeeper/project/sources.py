@@ -20,12 +20,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from viewkeeper.errors import DefinitionError
+from viewkeeper.planner.known_sources import SOURCE_NAME, declared_transactions
 from viewkeeper.project.places import Place, problem
 from viewkeeper.project.yaml_values import Text, Value, meant
 from viewkeeper.sources.registry import KINDS, kind_of
 from viewkeeper.sources.urls import shown
 from viewkeeper.summary.hierarchies import Chains, chains_of
-from viewkeeper.warehouse.known_sources import SOURCE_NAME, declared_transactions
 
 FIELDS = ("url", "install", "tables", "keys", "foreign_keys", "hierarchies", "transactions")
 _HERE = ("files://./", "delta://./")

@@ -13,12 +13,12 @@ from sqlglot.optimizer.scope import traverse_scope
 from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.lake.tables.signed_frames import quoted
 from viewkeeper.lake.views.stored_views import stored_view
+from viewkeeper.maintenance.summaries.answering import AnsweredQuery, AnsweredSelect, is_of_source, tables_of_sources
+from viewkeeper.maintenance.summaries.stored_ancestors import KnownTables
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.syntax import spark_sql
 from viewkeeper.summary.answering import Way
 from viewkeeper.summary.propagate import TemporaryNames
-from viewkeeper.warehouse.summaries.answering import AnsweredQuery, AnsweredSelect, is_of_source, tables_of_sources
-from viewkeeper.warehouse.summaries.stored_ancestors import KnownTables
 
 RunSql = Callable[[str], DataFrame]
 

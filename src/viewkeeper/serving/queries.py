@@ -18,11 +18,11 @@ from viewkeeper.lake.log.columns import columns_of
 from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.lake.tables.signed_frames import quoted
 from viewkeeper.lake.views.stored_views import stored_view
+from viewkeeper.maintenance.summaries.answering import answered_query
+from viewkeeper.maintenance.summaries.stored_ancestors import KnownTables
 from viewkeeper.serving.answered_queries import run_answered
 from viewkeeper.serving.linear_queries import linear_form
 from viewkeeper.sql.outside_sql import refuse_outside_sql
-from viewkeeper.warehouse.summaries.answering import answered_query
-from viewkeeper.warehouse.summaries.stored_ancestors import KnownTables
 
 _FILE_FORMATS = frozenset({"avro", "binaryfile", "csv", "delta", "json", "orc", "parquet", "text", "xml"})
 

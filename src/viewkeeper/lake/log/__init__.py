@@ -1,1 +1,1 @@
-"""TODO"""
+"""The files that say what is true: commit records, catalogs, sources, halts, pins."""

@@ -1,0 +1,1 @@
+"""Views become what other definitions say: in place, or recreated beside the old ones."""

@@ -1,0 +1,267 @@
+"""The views of a warehouse: created and dropped, and the plans of their groups.
+
+    create      the relations at a vector, the view computed over them, committed as the first state at that vector
+    plan        the views of each group that are not halted, at the vector of its last commit, for the mediator
+
+What only creating needs is imported by it: a process that is started to go on maintaining is soon at work.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from viewkeeper.algebra.adaptive import Engines
+from viewkeeper.errors import UsageError
+from viewkeeper.lake.commit import Commit
+from viewkeeper.lake.log.catalog import Definition, find, free_name
+from viewkeeper.lake.log.columns import RESERVED
+from viewkeeper.lake.tables.files import Files
+from viewkeeper.lake.thread_imports import import_for_streams, import_for_threads
+from viewkeeper.lake.writer import Writer
+from viewkeeper.maintenance.context import Context
+from viewkeeper.maintenance.images import followed, sampled
+from viewkeeper.maintenance.incomplete import give_up_after
+from viewkeeper.maintenance.joins import created
+from viewkeeper.maintenance.self_maintained.views import SelfMaintainedViews
+from viewkeeper.maintenance.stored_states import StoredStates
+from viewkeeper.maintenance.summaries.lattices import Summaries
+from viewkeeper.maintenance.view_images import content_of
+from viewkeeper.mediator.group import GroupPlan, Recorder
+from viewkeeper.mediator.maintained import Maintenance
+from viewkeeper.mediator.mediator import Mediator
+from viewkeeper.messages import Position
+from viewkeeper.planner.kept_views import Kept
+from viewkeeper.planner.known_relations import refuse_summaries
+from viewkeeper.planner.known_sources import KnownSources
+from viewkeeper.planner.self_maintained.automatic import REMOTE
+from viewkeeper.planner.self_maintained.choosing import is_automatic, storage_for
+from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED
+from viewkeeper.planner.summaries.lattice import Lattice
+from viewkeeper.planner.view_properties import SOURCES, SQL
+from viewkeeper.sql.outer_join import OuterJoinView
+from viewkeeper.sql.parse_summary import parse_definition
+from viewkeeper.sql.relation import Relation
+from viewkeeper.sql.summary_view import Family, SummaryView
+from viewkeeper.sql.view import View
+
+
+class Keeper(Context):
+    """Creates and drops the views of one warehouse, and plans how their groups are maintained."""
+
+    def __init__(
+        self, files: Files, writer: Writer, commit: Callable[[], Commit], sources: KnownSources, engines: Engines
+    ) -> None:
+        super().__init__(files, writer, commit, sources, engines, self._halt_unfit)
+        self.summaries = Summaries(self)
+        self.self_maintained = SelfMaintainedViews(self)
+        self._store = StoredStates(files, commit, engines, self.summaries, self.self_maintained)
+        self._busy = threading.Lock()
+        self.recorded = False
+        """whether what is committed is recorded, so that changes count which no view reads"""
+
+    # --- what there is ---
+
+    def _halt_unfit(self, view: Definition, reason: str) -> None:
+        if view.name not in self.halts.all():
+            self._store.halt(view.group, view.name, reason)
+
+    def plans(self, only: str | None = None) -> list[GroupPlan]:
+        """The groups, or one of them, with the views that are not halted, each at the vector of its last commit."""
+        halted = self.halts.all()
+        views: dict[str, list[Maintenance]] = {}
+        derived: dict[str, list[View]] = {}
+        for name, view in self.kept().items():
+            if name not in halted and view.reads:
+                derived.setdefault(view.group, []).append(view.how.view)
+            elif name not in halted:
+                views.setdefault(view.group, []).append(view.how)
+        record = self.writer.last
+        read = {name for one in self.kept().values() for name in one.reads}
+        read |= {view for lattice in self.summaries.lattices().values() for view in lattice.inputs}
+        passed_on = {
+            view: columns
+            for lattice in self.summaries.lattices().values()
+            for view, columns in lattice.read.items()
+            if view.startswith(RESERVED)
+        }
+        return [
+            GroupPlan(
+                group,
+                tuple(of_group),
+                record.groups[group].vector,
+                tuple(derived.get(group, ())),
+                1 if self.summaries.one_by_one(group) else None,
+                followers=tuple(self.self_maintained.followers(group, lambda view: self.recorded or view in read)),
+                one_state=self.self_maintained.one_state(group),
+                give_up_after=give_up_after(self.writer.catalog, group),
+                read=passed_on,
+            )
+            for group, of_group in views.items()
+            if only in (None, group)
+        ]
+
+    def _reading(self, view: str) -> list[str]:
+        """The summaries and the views that are over a view."""
+        return sorted({*self.summaries.over(view), *(name for name, one in self.kept().items() if view in one.reads)})
+
+    # --- creating and dropping ---
+
+    def create(self, sql: str) -> str:
+        """Parse, choose an algorithm, load, and commit the first state; its name."""
+        from viewkeeper.maintenance.spark_agreement import check_agreement
+
+        refuse_summaries(sql, self.writer.catalog)
+        relations = self.relations()
+        view = parse_definition(sql, relations)
+        free_name(self.writer.catalog, view.name)
+        with sampled(self, lambda rows: check_agreement(view, relations, self.files.spark, rows)):
+            return self._create_parsed(view, relations)
+
+    def _create_parsed(self, view: View | OuterJoinView | SummaryView | Family, relations: dict[str, Relation]) -> str:
+        if isinstance(view, SummaryView | Family):
+            from viewkeeper.maintenance.summaries.creating import create_summary
+
+            return create_summary(self.summaries, view, relations)
+        from viewkeeper.maintenance.self_maintained.creating import create as create_self_maintained
+        from viewkeeper.planner.self_maintained.change_rates import recent, transactions_per_hour
+
+        rates = transactions_per_hour(recent(self.files.log)) if is_automatic(view) else {}
+        decision = storage_for(view, self.sources.definitions(), rates)
+        if decision.storage != REMOTE:
+            return create_self_maintained(self.self_maintained, view, decision, relations, rates)
+        assert isinstance(view, View)
+        how = self.views.how(view)
+        group = self.views.group_for(view, how)
+        reasons = decision.reasons if is_automatic(view) else ()
+        with (
+            content_of(self, self.self_maintained, how, followed(self, group)) as (rows, at),
+            self.new_commit() as commit,
+        ):
+            return self._create(commit, how, group, rows, at, reasons).name
+
+    def _create(
+        self,
+        commit: Commit,
+        how: Maintenance,
+        group: str,
+        rows: Any,
+        at: Mapping[str, Position],
+        reasons: Sequence[str] = (),
+    ) -> Definition:
+        """`reasons` are why its sources are queried, if that was left to viewkeeper."""
+        if there := self.writer.last.groups.get(group):
+            if new := {name: place for name, place in at.items() if there.vector.get(name) != place}:
+                commit.state(group, new)
+            at = {**there.vector, **new}
+        return created(self, commit, how, group, rows, at, reasons)
+
+    def drop_view(self, name: str) -> None:
+        with self.alone():
+            if self.summaries.members(name):
+                from viewkeeper.maintenance.summaries.dropping import drop_summary
+
+                drop_summary(self.summaries, name)
+                return
+            definition = find(self.writer.catalog, name)
+            if over := self._reading(name):
+                raise UsageError(f"view {name} is read by {', '.join(over)}", "drop those first")
+            with self.new_commit() as commit:
+                if SELF_MAINTAINED in definition.properties:
+                    self.self_maintained.drop(commit, definition)
+                else:
+                    commit.drop(name)
+            self.halts.remove(definition.folder)
+            self.incomplete.forget_other_groups(self.groups())
+
+    def remove_source(self, name: str, *, force: bool = False) -> list[str]:
+        """Undo what was installed at a source; refused while views are over it."""
+        with self.alone():
+            name = name.lower()
+            views = [view for view, one in self.writer.catalog.items() if name in one.properties.get(SOURCES, ())]
+            using = sorted(view for view in views if not view.startswith(RESERVED))
+            if using:
+                raise UsageError(f"source {name} is in use by {', '.join(using)}", "drop those views first")
+            return self.sources.remove(name, force=force)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """One thing at a time: a group cannot be maintained while its views change under it."""
+        if not self._busy.acquire(blocking=False):
+            raise UsageError("the warehouse is being maintained", "wait until it is done, or stop it first")
+        try:
+            yield
+        finally:
+            self._busy.release()
+
+    # --- maintaining ---
+
+    def mediating(
+        self,
+        plans: list[GroupPlan],
+        recorder: Recorder | None = None,
+        plan_again: Callable[[str], GroupPlan | None] | None = None,
+        *,
+        others_need: bool = False,
+    ) -> Mediator:
+        names = dict.fromkeys(name for plan in plans for how in plan.views for name in how.view.sources)
+        import_for_streams(self.sources.definition(name).kind for name in names)
+        sources = {name: self.sources.source(name) for name in names}
+        return Mediator(
+            sources,
+            plans,
+            self.engines.zset,
+            self._store,
+            recorder,
+            others_need=others_need,
+            wait_store=self.incomplete,
+            plan_again=plan_again,
+            before_groups=import_for_threads,
+        )
+
+    def propagate(self, name: str | None) -> dict[str, Mapping[str, Any]]:
+        """Of a summary's lattice, or of all that are deferred."""
+        with self.alone():
+            return {one.name: self.summaries.propagate(one) for one in self._deferred(name)}
+
+    def refresh(self, name: str | None) -> dict[str, Mapping[str, Any]]:
+        with self.alone():
+            return {one.name: self.summaries.refresh(one) for one in self._deferred(name)}
+
+    def _deferred(self, name: str | None) -> list[Lattice]:
+        if name is None:
+            return [lattice for lattice in self.summaries.lattices().values() if lattice.deferred]
+        lattice = self.summaries.lattice_of(name)
+        if not lattice.deferred:
+            raise UsageError(
+                f"{name} follows its facts continuously: there is nothing to propagate or refresh",
+                "create it with TBLPROPERTIES('refresh' = 'manual') to refresh it yourself",
+            )
+        return [lattice]
+
+    def is_from_sources(self, name: str) -> bool:
+        """Whether a view is maintained from sources, or from other views; else a program loads it."""
+        properties = find(self.writer.catalog, name).properties
+        return SQL in properties or SELF_MAINTAINED in properties
+
+    def bring_others_up(self, name: str, group: str) -> None:
+        """Past what halts the view: after that, what it was before could not be known. If it is not halted it comes
+        along, or is halted now: whatever happens before it is recreated, it misses nothing that it does not know of."""
+        plans = [plan for plan in self.plans() if plan.name == group]
+        if any(how.view.name != name for plan in plans for how in plan.views):
+            with self.mediating(plans, others_need=True) as mediator:
+                mediator.catch_up()
+
+    def kept_one(self, name: str) -> Kept:
+        """A view that is maintained from sources or from other views."""
+        definition = find(self.writer.catalog, name)
+        if SQL not in definition.properties:
+            from viewkeeper.planner.stored_definitions import definition_of
+
+            if (sql := definition_of(definition)) is not None:
+                parse_definition(sql, self.relations())  # it is left out because of what this says
+            raise UsageError(f"view {name} is not maintained from sources", "it was loaded by a commit of its own")
+        return self.views.one(definition, self.relations())
+
+    def close(self) -> None:
+        self.sources.close()

@@ -1,0 +1,1 @@
+"""Summary tables: loaded, refreshed and recomputed. What they are is in `viewkeeper.summary`."""

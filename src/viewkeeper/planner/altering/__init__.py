@@ -1,0 +1,1 @@
+"""What it takes to make a view what another definition says, found out before anything is done."""

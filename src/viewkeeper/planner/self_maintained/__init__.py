@@ -1,0 +1,1 @@
+"""Which storage a self-maintained view has, and why."""

@@ -1,0 +1,1 @@
+"""What refreshes take, beside recomputing."""
