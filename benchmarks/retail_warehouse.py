@@ -24,7 +24,7 @@ from retail_data import Retail
 from retail_views import FIGURE_1, recompute_each, recompute_with_lattice, recomputed_on_driver
 
 from viewkeeper import Warehouse
-from viewkeeper.maintenance.summaries.contents import frame_of_table
+from viewkeeper.maintenance.contents import frame_of_table
 from viewkeeper.planner.summaries.lattice import Lattice
 from viewkeeper.planner.summaries.naming import METRICS
 from viewkeeper.summary.content import Content

@@ -11,7 +11,7 @@ from viewkeeper.algorithms.registry import ALGORITHMS
 from viewkeeper.cli.main import VERBS
 from viewkeeper.lake.tables import driver_memory, small_loads
 from viewkeeper.lake.tables import spark_session as session
-from viewkeeper.maintenance.summaries import contents
+from viewkeeper.maintenance import contents
 from viewkeeper.planner.self_maintained.automatic import REMOTE
 from viewkeeper.planner.self_maintained.choosing import AUTO, OF_SELF_MAINTAINED
 from viewkeeper.project.defaults import OF_KINDS, Kind

@@ -12,7 +12,8 @@ from viewkeeper import Warehouse
 from viewkeeper.cli.main import VERBS
 from viewkeeper.errors import UnsupportedClause
 from viewkeeper.lake.tables import driver_memory
-from viewkeeper.maintenance.summaries import contents, creating, input_changes, round, schedule
+from viewkeeper.maintenance import contents
+from viewkeeper.maintenance.summaries import creating, input_changes, round, schedule
 from viewkeeper.maintenance.summaries.rounding import SAME
 from viewkeeper.planner.summaries import decision, refused
 from viewkeeper.sql.definition import PROPERTIES

@@ -62,7 +62,7 @@ _HOMES = {
     "Scenario": "sim.scenario",
     "Transactions": "algorithms.registry",
     "ViewkeeperError": "errors",
-    "Warehouse": "warehouse.warehouse",
+    "Warehouse": "warehouse",
     "check": "checker.judge",
     "judge": "sim.report",
     "materialized_view": "project.decorators",

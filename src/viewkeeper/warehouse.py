@@ -58,10 +58,10 @@ if TYPE_CHECKING:
     from viewkeeper.lake.vacuum import Vacuumed
     from viewkeeper.lake.writer import Writer
     from viewkeeper.maintenance.audits import Audit
+    from viewkeeper.maintenance.cubes import CubeChoice
+    from viewkeeper.maintenance.explained_query import QueryExplanation
     from viewkeeper.maintenance.live_views import LiveViews
     from viewkeeper.maintenance.load_progress import WatchLoad
-    from viewkeeper.maintenance.summaries.cubes import CubeChoice
-    from viewkeeper.maintenance.summaries.explained_query import QueryExplanation
     from viewkeeper.mediator.mediator import Mediator
     from viewkeeper.mediator.report import Report
     from viewkeeper.planner.altering.alteration import Alteration
@@ -282,7 +282,7 @@ class Warehouse:
         with columns that their tables have been given (`with_new_columns`).
         """
         from viewkeeper.planner.altering.planning import plan_alteration
-        from viewkeeper.planner.summaries.overview import Overview
+        from viewkeeper.planner.overview import Overview
 
         overview = Overview(self._latest(), self._known_sources, relations)
         return plan_alteration(overview, self._with_known_name(sql), [*map(self._with_known_name, also)]).alteration
@@ -290,7 +290,7 @@ class Warehouse:
     def groups(self) -> "Groups":
         """The groups of its views, to find out where new ones would go; nothing is done, and no source is queried."""
         from viewkeeper.planner.altering.groups import Groups
-        from viewkeeper.planner.summaries.overview import Overview
+        from viewkeeper.planner.overview import Overview
 
         return Groups.of(Overview(self._latest(), self._known_sources))
 
@@ -335,7 +335,7 @@ class Warehouse:
         of the tables begin with `name`. All of them come in one commit, in which the summaries in `replace` go: those
         of a former cube, which readers have until then. `watch` is told what is going on.
         """
-        from viewkeeper.maintenance.summaries.cubes import make_cube
+        from viewkeeper.maintenance.cubes import make_cube
 
         for table in replace:
             self._refuse_hidden(table)

@@ -15,9 +15,9 @@ import pyarrow as pa
 from summary_oracle import Oracle
 
 from viewkeeper.lake.log.record import Record
-from viewkeeper.maintenance import spark_agreement
+from viewkeeper.maintenance import contents, spark_agreement
 from viewkeeper.maintenance.altering import altering
-from viewkeeper.maintenance.summaries import contents, creating, first_content, input_changes, round, waiting
+from viewkeeper.maintenance.summaries import creating, first_content, input_changes, round, waiting
 from viewkeeper.maintenance.summaries.input_changes import Changes
 from viewkeeper.maintenance.summaries.round import Rounds
 from viewkeeper.planner.summaries.lattice import Lattice

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from summary_engines import no_spark
 
 from viewkeeper.algebra.memory import MemoryZSet
-from viewkeeper.maintenance.summaries.contents import read_rows
+from viewkeeper.maintenance.contents import read_rows
 from viewkeeper.messages import position
 from viewkeeper.serving.snapshot import Snapshot
 from viewkeeper.warehouse import Warehouse

@@ -26,7 +26,7 @@ from viewkeeper.clock import seeded
 from viewkeeper.lake.log.catalog import Definition as Stored
 from viewkeeper.lake.log.catalog import families
 from viewkeeper.lake.tables.spark_session import local_session
-from viewkeeper.maintenance.summaries.contents import read_rows
+from viewkeeper.maintenance.contents import read_rows
 from viewkeeper.maintenance.summaries.lattices import Summaries
 from viewkeeper.warehouse import Warehouse
 

@@ -19,8 +19,8 @@ from structure_definitions import defined_structures
 
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.maintenance import contents
 from viewkeeper.maintenance.self_maintained import following, lookups
-from viewkeeper.maintenance.summaries import contents
 from viewkeeper.storage.self_maintained import STORAGES
 from viewkeeper.storage.tables import HeldTables
 

@@ -9,7 +9,7 @@ from summary_schemas import Row
 from summary_worlds import World, world
 
 from viewkeeper.lake.log.catalog import families
-from viewkeeper.maintenance.summaries.contents import read_rows
+from viewkeeper.maintenance.contents import read_rows
 from viewkeeper.serving.snapshot import Snapshot
 
 COMPLETE = {"consistency": "complete"}

@@ -189,7 +189,7 @@ def small_plans(spark):
 
 @pytest.mark.parametrize("seed", IN_SPARK)
 def test_both_engines_make_the_same_summary_deltas(small_plans, seed):
-    from viewkeeper.maintenance.summaries.contents import frame_of_table
+    from viewkeeper.maintenance.contents import frame_of_table
     from viewkeeper.summary.propagate import Inputs, propagate
 
     def frames(tables: Mapping[str, pa.Table]) -> dict[str, Any]:

@@ -15,13 +15,13 @@ from math import nan
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from viewkeeper import warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import Random, seeded
 from viewkeeper.lake.compaction import merge_deltas
 from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.lake.tables import staged
 from viewkeeper.messages import position
-from viewkeeper import warehouse
 from viewkeeper.warehouse import Warehouse
 
 COLUMNS = {

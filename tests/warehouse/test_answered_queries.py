@@ -10,7 +10,7 @@ from retail_shop import BOTH, HIERARCHIES, ITEMS, STORES, SUMMARIES, RetailShop,
 from viewkeeper import Warehouse
 from viewkeeper.clock import Random, seeded
 from viewkeeper.errors import NotAnswered, SparkMissing, UnknownName, UnsupportedClause, UsageError
-from viewkeeper.maintenance.summaries.explained_query import explain_query
+from viewkeeper.maintenance.explained_query import explain_query
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

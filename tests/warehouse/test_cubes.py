@@ -9,9 +9,9 @@ from retail_shop import HIERARCHIES, RetailShop, bag, random_rows
 
 from viewkeeper import Warehouse
 from viewkeeper.errors import DefinitionError, UnknownView, UsageError
+from viewkeeper.maintenance import cube_sizes
+from viewkeeper.maintenance.explained_query import explain_query
 from viewkeeper.maintenance.keeper import Keeper
-from viewkeeper.maintenance.summaries import cube_sizes
-from viewkeeper.maintenance.summaries.explained_query import explain_query
 from viewkeeper.summary.cube import Cube, read_cube
 from viewkeeper.summary.star_tables import star_tables
 

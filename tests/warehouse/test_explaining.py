@@ -19,7 +19,7 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import DefinitionError, UnknownName, UnknownView
 from viewkeeper.explaining.summary_explanation import Explanation, Table
 from viewkeeper.lake.log.source_files import SourceFiles
-from viewkeeper.maintenance.summaries.explained_query import QueryExplanation
+from viewkeeper.maintenance.explained_query import QueryExplanation
 
 TABLES = """
 CREATE TABLE stores (storeID INTEGER PRIMARY KEY, city TEXT, region TEXT);

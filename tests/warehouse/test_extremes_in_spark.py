@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from viewkeeper.clock import seeded
-from viewkeeper.maintenance.summaries.contents import SparkContent, frame_of_table
+from viewkeeper.maintenance.contents import SparkContent, frame_of_table
 from viewkeeper.summary.content import ArrowContent, Content, Found
 from viewkeeper.summary.grouping import ONE_ROW
 from viewkeeper.summary.node_shape import FromNode, NodeShape

@@ -12,8 +12,9 @@ from viewkeeper import Warehouse
 from viewkeeper.algebra import adaptive
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.maintenance import collected_rows as collected
+from viewkeeper.maintenance import contents
 from viewkeeper.maintenance.self_maintained import following
-from viewkeeper.maintenance.summaries import contents, first_content, input_changes
+from viewkeeper.maintenance.summaries import first_content, input_changes
 from viewkeeper.maintenance.summaries import round as rounds
 from viewkeeper.storage.self_maintained import STORAGES
 

@@ -15,9 +15,10 @@ import pytest
 
 from viewkeeper import Warehouse
 from viewkeeper.clock import seeded
-from viewkeeper.maintenance.summaries import contents, first_content, input_changes
+from viewkeeper.maintenance import contents
+from viewkeeper.maintenance.contents import SparkContent, frame_of_table
+from viewkeeper.maintenance.summaries import first_content, input_changes
 from viewkeeper.maintenance.summaries import round as rounds
-from viewkeeper.maintenance.summaries.contents import SparkContent, frame_of_table
 from viewkeeper.sql.expressions import Expression
 from viewkeeper.sql.summary_view import Aggregate
 from viewkeeper.summary import defined, measures

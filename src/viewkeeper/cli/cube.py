@@ -10,7 +10,7 @@ from viewkeeper.cli.loading import load_shown
 from viewkeeper.cli.opening import json_option, open_to_maintain, warehouse_option
 
 if TYPE_CHECKING:
-    from viewkeeper.maintenance.summaries.cubes import CubeChoice
+    from viewkeeper.maintenance.cubes import CubeChoice
 
 
 @click.command(short_help="Choose the summaries of a cube that are worth storing, and create them.")

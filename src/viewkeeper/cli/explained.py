@@ -9,7 +9,7 @@ from viewkeeper.cli.tables import counted, moment, show_table
 
 if TYPE_CHECKING:
     from viewkeeper.explaining.summary_explanation import Choice, Explanation, LatticeFacts, Sweep, Table
-    from viewkeeper.planner.summaries.overview import Told
+    from viewkeeper.planner.overview import Told
     from viewkeeper.planner.summaries.ways import Way
 
 KINDS = {

@@ -7,7 +7,7 @@ import click
 from viewkeeper.cli.tables import show_table
 
 if TYPE_CHECKING:
-    from viewkeeper.maintenance.summaries.explained_query import ExplainedSelect, QueryExplanation
+    from viewkeeper.maintenance.explained_query import ExplainedSelect, QueryExplanation
 
 MOST_UNFIT = 10
 """tables that cannot answer and are shown; --json has all of them"""

@@ -12,7 +12,7 @@ from viewkeeper.explaining.sizes import known_sizes, stored_joins
 from viewkeeper.explaining.summary_explanation import Sweep
 from viewkeeper.explaining.wording import listed
 from viewkeeper.lake.log.catalog import Definition
-from viewkeeper.planner.summaries.overview import Overview
+from viewkeeper.planner.overview import Overview
 from viewkeeper.sql.view import View
 
 LOADED = InWords(

@@ -11,8 +11,8 @@ from viewkeeper.explaining.explained_table import LatticeExplained, group_by, wh
 from viewkeeper.lake.log.catalog import families
 from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.planner.known_sources import KnownSources
+from viewkeeper.planner.overview import Overview, Told
 from viewkeeper.planner.summaries.lattice import Lattice
-from viewkeeper.planner.summaries.overview import Overview, Told
 from viewkeeper.planner.summaries.ways import Way
 from viewkeeper.summary.cube_lattice import Edge
 from viewkeeper.summary.cube_lattice import Lattice as Order

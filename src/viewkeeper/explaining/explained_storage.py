@@ -17,11 +17,11 @@ from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.tables.cached_reads import KEPT_FROM
 from viewkeeper.maintenance.self_maintained.following import FEW, MOST_CHANGES, evaluable
 from viewkeeper.maintenance.self_maintained.lookups import MOST_SCANNED
+from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.automatic import Decision
 from viewkeeper.planner.self_maintained.choosing import PROPERTY, storage_for
 from viewkeeper.planner.self_maintained.kept_view import KeptView, kept_view
 from viewkeeper.planner.self_maintained.planned import supposed
-from viewkeeper.planner.summaries.overview import Overview
 from viewkeeper.sql.outer_join import JoinKind, OuterJoinView
 from viewkeeper.sql.view import View
 from viewkeeper.storage.join_tree import Columns, JoinTree, Leaf

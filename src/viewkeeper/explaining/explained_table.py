@@ -6,9 +6,9 @@ from functools import cached_property
 
 from viewkeeper.explaining.summary_explanation import Choice, Column, Serving, Shown, Statements, Table
 from viewkeeper.lake.log.columns import HIDDEN, Columns
+from viewkeeper.planner.overview import Overview, Told
 from viewkeeper.planner.summaries.lattice import Lattice
 from viewkeeper.planner.summaries.naming import SUMMARY
-from viewkeeper.planner.summaries.overview import Overview, Told
 from viewkeeper.planner.summaries.ways import Way, measure_name, trusting_way, ways_of
 from viewkeeper.sql.summary_view import readable
 from viewkeeper.summary.explained_refresh import refreshed

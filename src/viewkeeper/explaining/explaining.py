@@ -18,17 +18,17 @@ from viewkeeper.explaining.summaries import summing
 from viewkeeper.explaining.summary_explanation import Explanation, LatticeFacts, Sweep
 from viewkeeper.lake.log.catalog import Definition, families, find, free_name
 from viewkeeper.lake.tables.held_commit import HeldCommit
-from viewkeeper.maintenance.summaries.explained_query import QueryExplanation, explain_query
+from viewkeeper.maintenance.explained_query import QueryExplanation, explain_query
 from viewkeeper.mediator.choice import promised
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.planner.known_sources import KnownSources
+from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.automatic import REMOTE
 from viewkeeper.planner.self_maintained.choosing import PROPERTY, REASONS, storage_for
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.planner.summaries.decision import TOO_FEW, WORTH_RECOMPUTING, decide
 from viewkeeper.planner.summaries.lattice import Lattice
 from viewkeeper.planner.summaries.naming import SUMMARY
-from viewkeeper.planner.summaries.overview import Overview
 from viewkeeper.planner.summaries.supposed import supposed
 from viewkeeper.planner.view_properties import ALGORITHM, LEVEL, SOURCES, SQL, VIEWS
 from viewkeeper.sql.outer_join import OuterJoinView

@@ -7,8 +7,8 @@ from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.errors import ExpressionError
 from viewkeeper.explaining.situations import JoinedRelation
 from viewkeeper.explaining.sizes import stored_joins
+from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.automatic import JoinFacts
-from viewkeeper.planner.summaries.overview import Overview
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.summary_view import readable
 from viewkeeper.sql.view import Operand, View

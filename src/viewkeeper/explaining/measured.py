@@ -1,8 +1,8 @@
 """What past refreshes of a view took, for its explanation."""
 
 from viewkeeper.explaining.explanation import Measured
+from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.refreshes import refreshes_of
-from viewkeeper.planner.summaries.overview import Overview
 
 
 def measured_of(overview: Overview, view: str) -> Measured | None:

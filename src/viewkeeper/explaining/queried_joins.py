@@ -23,9 +23,9 @@ from viewkeeper.explaining.wording import listed
 from viewkeeper.levels import Level
 from viewkeeper.mediator.choice import CHEAPEST, promised
 from viewkeeper.mediator.maintained import Maintenance, relies_on_single
+from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.automatic import JoinFacts, RelationFacts, decide
 from viewkeeper.planner.self_maintained.facts import facts_of
-from viewkeeper.planner.summaries.overview import Overview
 
 ON_DRIVER = f"on the driver, up to {MOST_BYTES >> 20} MB"
 UNKNOWN = "unknown yet"

@@ -4,8 +4,8 @@ from contextlib import suppress
 
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.lake.log.columns import RESERVED
+from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.kept_view import KeptView, kept_view, self_maintained
-from viewkeeper.planner.summaries.overview import Overview
 from viewkeeper.planner.view_properties import SQL, VIEWS
 from viewkeeper.sql.parse import parse_view
 

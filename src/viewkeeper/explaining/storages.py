@@ -13,10 +13,10 @@ from viewkeeper.explaining.sizes import known_sizes
 from viewkeeper.explaining.storage_explanation import ChangeCost, SelfMaintained
 from viewkeeper.explaining.wording import listed
 from viewkeeper.levels import Level
+from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.automatic import JoinFacts, decide
 from viewkeeper.planner.self_maintained.facts import facts_of
 from viewkeeper.planner.self_maintained.kept_view import KeptView
-from viewkeeper.planner.summaries.overview import Overview
 from viewkeeper.sql.outer_join import OuterJoinView
 
 

@@ -13,11 +13,11 @@ from viewkeeper.explaining.situations import ExtremeFacts, MemberFacts, Summariz
 from viewkeeper.explaining.summary_explanation import LatticeFacts, Table
 from viewkeeper.explaining.wording import listed
 from viewkeeper.levels import Level
-from viewkeeper.maintenance.summaries.contents import SMALL
+from viewkeeper.maintenance.contents import SMALL
 from viewkeeper.maintenance.summaries.input_changes import MOST_CHANGES_ON_DRIVER
 from viewkeeper.maintenance.summaries.round import MOST_ON_DRIVER_AT_ONCE
+from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.summaries.lattice import Lattice
-from viewkeeper.planner.summaries.overview import Overview
 from viewkeeper.planner.view_properties import VIEWS
 from viewkeeper.sql.refresh_mode import RefreshMode
 from viewkeeper.summary.plan import CHANGES

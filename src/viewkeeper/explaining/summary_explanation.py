@@ -6,7 +6,7 @@ from typing import Any
 
 from viewkeeper.explaining.explanation import InWords
 from viewkeeper.explaining.storage_explanation import SelfMaintained
-from viewkeeper.planner.summaries.overview import Told
+from viewkeeper.planner.overview import Told
 from viewkeeper.planner.summaries.ways import Way
 
 

@@ -12,10 +12,10 @@ from viewkeeper.lake.log.catalog import Definition, find
 from viewkeeper.lake.log.halts import Halts
 from viewkeeper.lake.tables.files import Files
 from viewkeeper.lake.writer import Writer
+from viewkeeper.maintenance.contents import Contents
 from viewkeeper.maintenance.incomplete import IncompleteTransactions
 from viewkeeper.maintenance.load_progress import Loads
 from viewkeeper.maintenance.stored_rows import stored_rows
-from viewkeeper.maintenance.summaries.contents import Contents
 from viewkeeper.planner.kept_views import Kept, KeptViews
 from viewkeeper.planner.known_sources import KnownSources
 from viewkeeper.sql.relation import Relation

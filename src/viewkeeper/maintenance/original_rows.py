@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.lake.log.columns import WEIGHT
-from viewkeeper.maintenance.summaries.typed_rows import weighted_frame
+from viewkeeper.maintenance.typed_rows import weighted_frame
 from viewkeeper.sql.original_text import original_query
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import Operand

@@ -210,7 +210,7 @@ class _Comparison:
         from pyspark.sql import functions as F
 
         from viewkeeper.lake.log.columns import arrow_type, spark_schema
-        from viewkeeper.maintenance.summaries.contents import frame_of_table
+        from viewkeeper.maintenance.contents import frame_of_table
 
         arrays, names = [pa.array(range(len(rows)), pa.int32())], [_ROW]
         for place, (name, type) in enumerate(zip(relation.columns, relation.types, strict=True), start):

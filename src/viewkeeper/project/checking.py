@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from viewkeeper.errors import DefinitionError, SourceUnfit, ViewkeeperError
-from viewkeeper.maintenance.summaries.cubes import checked_cube
+from viewkeeper.maintenance.cubes import checked_cube
 from viewkeeper.planner.altering.canonical import Parsed
 from viewkeeper.planner.altering.refused import refuse_in_itself
 from viewkeeper.planner.declared import as_the_source_spells, check_declared

@@ -13,12 +13,12 @@ from viewkeeper.maintenance.spark_agreement import check_agreement
 from viewkeeper.planner.altering.alteration import Alteration
 from viewkeeper.planner.altering.in_place import algorithm_before
 from viewkeeper.planner.altering.planning import Plan, plan_alteration
+from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.choosing import REASONS, is_automatic, storage_for
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED, as_stored, kept_view
 from viewkeeper.planner.self_maintained.planned import properties_of, reached_level
 from viewkeeper.planner.stored_definitions import definition_of, sql_of
 from viewkeeper.planner.summaries.naming import SUMMARY
-from viewkeeper.planner.summaries.overview import Overview
 from viewkeeper.planner.summaries.refused import OF_SUMMARIES
 from viewkeeper.planner.view_properties import LEVEL
 from viewkeeper.sql.definition import RETENTION

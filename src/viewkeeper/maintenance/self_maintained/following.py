@@ -25,9 +25,9 @@ from viewkeeper.lake.log.columns import WEIGHT, arrow_schema
 from viewkeeper.lake.log.record import Record
 from viewkeeper.lake.tables.files import Files
 from viewkeeper.lake.tables.signed_rows import frame_in_spark, table_in_arrow
+from viewkeeper.maintenance.contents import Contents
 from viewkeeper.maintenance.self_maintained.in_spark import InSpark
 from viewkeeper.maintenance.self_maintained.lookups import ArrowTables, RememberedRows, RowTables, StoredRows
-from viewkeeper.maintenance.summaries.contents import Contents
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.planner.self_maintained.kept_view import KeptView
 from viewkeeper.sql.view import View

@@ -82,7 +82,7 @@ class InSpark:
 
     def _go_on(self, spark: "SparkSession", structure: str, rows: pa.Table) -> None:
         from viewkeeper.algebra.spark import SparkZSet
-        from viewkeeper.maintenance.summaries.contents import frame_of_table
+        from viewkeeper.maintenance.contents import frame_of_table
 
         change = SparkZSet(frame_of_table(spark, rows), consolidated=True)
         there = self._changed.get(structure)

@@ -26,7 +26,7 @@ from viewkeeper.lake.tables.files import Files
 from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.lake.tables.touched_rows import touched_rows
 from viewkeeper.lake.views.stored_views import with_hidden
-from viewkeeper.maintenance.summaries.contents import Contents
+from viewkeeper.maintenance.contents import Contents
 from viewkeeper.planner.self_maintained.kept_view import KeptView
 from viewkeeper.storage.join_tree import Columns
 

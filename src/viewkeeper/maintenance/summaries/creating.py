@@ -15,9 +15,9 @@ from viewkeeper.lake.commit import Commit
 from viewkeeper.lake.log.catalog import Layout
 from viewkeeper.lake.log.columns import RESERVED, WEIGHT
 from viewkeeper.levels import Level
+from viewkeeper.maintenance.contents import MOST_REWRITTEN
 from viewkeeper.maintenance.images import images_of
 from viewkeeper.maintenance.joins import create_internal
-from viewkeeper.maintenance.summaries.contents import MOST_REWRITTEN
 from viewkeeper.maintenance.summaries.first_content import Base, FirstContent, NewTable, first_contents
 from viewkeeper.maintenance.summaries.lattices import Summaries
 from viewkeeper.messages import Vector

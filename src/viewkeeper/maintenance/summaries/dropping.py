@@ -12,7 +12,7 @@ from viewkeeper.errors import ProtocolError
 from viewkeeper.lake.commit import Commit
 from viewkeeper.lake.log.catalog import Catalog
 from viewkeeper.lake.log.columns import RESERVED, WEIGHT
-from viewkeeper.maintenance.summaries.contents import SMALL
+from viewkeeper.maintenance.contents import SMALL
 from viewkeeper.maintenance.summaries.lattices import Summaries
 from viewkeeper.planner.summaries.lattice import Lattice
 from viewkeeper.planner.summaries.naming import SUMMARY

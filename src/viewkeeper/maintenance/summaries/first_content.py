@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from viewkeeper.lake.log.columns import RESERVED, WEIGHT, Columns, columns_of
-from viewkeeper.maintenance.summaries.contents import SMALL
+from viewkeeper.maintenance.contents import SMALL
 from viewkeeper.maintenance.summaries.first_rows import column_types, first_rows, is_known
 from viewkeeper.maintenance.summaries.in_spark import with_weight
 from viewkeeper.maintenance.summaries.lattices import Summaries
 from viewkeeper.maintenance.summaries.on_driver import linear_table
 from viewkeeper.maintenance.summaries.recomputing import stored_columns
-from viewkeeper.maintenance.summaries.typed_rows import weighted_frame, weighted_table
+from viewkeeper.maintenance.typed_rows import weighted_frame, weighted_table
 from viewkeeper.planner.summaries.lattice import Facts, Lattice
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.defined import Defined

@@ -9,7 +9,7 @@ import pyarrow as pa
 from viewkeeper.lake.log.columns import WEIGHT, arrow_schema
 from viewkeeper.lake.log.record import Record
 from viewkeeper.lake.tables.files import Files
-from viewkeeper.maintenance.summaries.contents import Contents, frame_of_table
+from viewkeeper.maintenance.contents import Contents, frame_of_table
 from viewkeeper.planner.summaries.lattice import Lattice
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.node import Node, rest_column

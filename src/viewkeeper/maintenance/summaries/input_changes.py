@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from viewkeeper.maintenance.summaries.contents import frame_of_table
+from viewkeeper.maintenance.contents import frame_of_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

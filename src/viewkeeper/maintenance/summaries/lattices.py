@@ -19,13 +19,13 @@ from viewkeeper.lake.log.catalog import Catalog, Definition, Layout
 from viewkeeper.lake.log.columns import HIDDEN, RESERVED
 from viewkeeper.lake.log.halts import Halts
 from viewkeeper.lake.log.record import Record
+from viewkeeper.maintenance.contents import MOST_REWRITTEN
 from viewkeeper.maintenance.context import Context
-from viewkeeper.maintenance.summaries.contents import MOST_REWRITTEN
 from viewkeeper.maintenance.summaries.input_changes import Changes
 from viewkeeper.maintenance.summaries.recomputing import recomputed_tables
 from viewkeeper.maintenance.summaries.round import Rounds
-from viewkeeper.maintenance.summaries.typed_rows import signed_rows
 from viewkeeper.maintenance.summaries.waiting import Waiting
+from viewkeeper.maintenance.typed_rows import signed_rows
 from viewkeeper.messages import Vector
 from viewkeeper.planner.summaries.decision import Decision, decide
 from viewkeeper.planner.summaries.foreign_keys import DeclaredForeignKeys

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from viewkeeper.lake.log.columns import WEIGHT, arrow_schema, arrow_type
 from viewkeeper.lake.log.record import Record
 from viewkeeper.lake.tables.files import Files
-from viewkeeper.maintenance.summaries.contents import Contents
+from viewkeeper.maintenance.contents import Contents
 from viewkeeper.maintenance.summaries.in_spark import InSpark, no_change
 from viewkeeper.planner.summaries.lattice import Lattice
 from viewkeeper.sql.expressions import Expression

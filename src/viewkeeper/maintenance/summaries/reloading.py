@@ -18,7 +18,7 @@ from viewkeeper.maintenance.summaries.in_spark import with_weight
 from viewkeeper.maintenance.summaries.lattices import Summaries
 from viewkeeper.maintenance.summaries.recomputing import differences
 from viewkeeper.maintenance.summaries.rounding import Weighted, beyond_rounding, confirmed
-from viewkeeper.maintenance.summaries.typed_rows import weighted_frame
+from viewkeeper.maintenance.typed_rows import weighted_frame
 from viewkeeper.messages import Position
 from viewkeeper.planner.summaries.lattice import Lattice, Table
 from viewkeeper.planner.view_properties import VIEWS

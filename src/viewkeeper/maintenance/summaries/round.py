@@ -20,7 +20,7 @@ from viewkeeper.lake.log.columns import WEIGHT
 from viewkeeper.lake.log.record import Record
 from viewkeeper.lake.tables.files import Files
 from viewkeeper.lake.tables.signed_rows import Replacement
-from viewkeeper.maintenance.summaries.contents import SMALL, Contents, frame_of_table
+from viewkeeper.maintenance.contents import SMALL, Contents, frame_of_table
 from viewkeeper.maintenance.summaries.in_spark import InSpark
 from viewkeeper.maintenance.summaries.input_changes import Changes
 from viewkeeper.maintenance.summaries.on_driver import OnDriver

@@ -18,7 +18,7 @@ from viewkeeper.lake.log.source_files import SourceDefinition, SourceFiles
 from viewkeeper.lake.tables.files import Files
 from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.lake.views.stored_views import with_hidden
-from viewkeeper.maintenance.summaries.contents import SMALL, read_rows
+from viewkeeper.maintenance.contents import SMALL, read_rows
 from viewkeeper.planner.known_relations import relations_of
 from viewkeeper.planner.summaries.hierarchies import DeclaredHierarchies
 from viewkeeper.planner.summaries.lattice import Lattice, lattices_of

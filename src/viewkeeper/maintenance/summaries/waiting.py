@@ -19,9 +19,9 @@ from viewkeeper.lake.tables.files import Files
 from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.lake.tables.signed_rows import frame_in_spark
 from viewkeeper.lake.views.stored_views import with_hidden
-from viewkeeper.maintenance.summaries.contents import read_rows
+from viewkeeper.maintenance.contents import read_rows
 from viewkeeper.maintenance.summaries.input_changes import MOST_CHANGES_ON_DRIVER, Changes
-from viewkeeper.maintenance.summaries.typed_rows import netted, weighted_table
+from viewkeeper.maintenance.typed_rows import netted, weighted_table
 from viewkeeper.planner.summaries.lattice import Lattice
 from viewkeeper.planner.summaries.naming import CHANGE, log_name, pending_name, waiting_group
 from viewkeeper.sql.relation import Relation

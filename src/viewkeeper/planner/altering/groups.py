@@ -20,6 +20,7 @@ from viewkeeper.mediator.choice import choose
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.planner.altering.canonical import Parsed
 from viewkeeper.planner.kept_views import Company, Kept, KeptViews, free_group
+from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.automatic import REMOTE, Decision
 from viewkeeper.planner.self_maintained.choosing import refuse_storage
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED, self_maintained
@@ -27,7 +28,6 @@ from viewkeeper.planner.self_maintained.planned import refuse_company, supposed
 from viewkeeper.planner.summaries.feeds import copy_of, facts_of, select_all
 from viewkeeper.planner.summaries.lattice import Facts, lattice_name
 from viewkeeper.planner.summaries.naming import SUMMARY
-from viewkeeper.planner.summaries.overview import Overview
 from viewkeeper.planner.summaries.refused import refuse_apart, refuse_joining, refuse_unreadable, taken_group
 from viewkeeper.planner.view_properties import VIEWS
 from viewkeeper.sql.outer_join import OuterJoinView

@@ -17,6 +17,7 @@ from viewkeeper.levels import Level
 from viewkeeper.planner.altering.canonical import Parsed
 from viewkeeper.planner.altering.comparison import Differences
 from viewkeeper.planner.kept_views import KeptViews
+from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.automatic import REMOTE
 from viewkeeper.planner.self_maintained.choosing import is_automatic, storage_for
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED, self_maintained
@@ -24,7 +25,6 @@ from viewkeeper.planner.self_maintained.planned import reached_level
 from viewkeeper.planner.stored_definitions import definition_of
 from viewkeeper.planner.summaries.lattice import is_lattice, lattice_name
 from viewkeeper.planner.summaries.naming import SUMMARY
-from viewkeeper.planner.summaries.overview import Overview
 from viewkeeper.planner.view_properties import ALGORITHM, VIEWS
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse_summary import parse_definition

@@ -16,9 +16,9 @@ from viewkeeper.planner.altering.fitting import refuse_unfit
 from viewkeeper.planner.altering.in_place import columns_changed, in_the_way
 from viewkeeper.planner.altering.refused import refuse_new
 from viewkeeper.planner.known_relations import refuse_summaries
+from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.stored_definitions import behind_what_they_read, definition_of, dependants_of, named_in, sql_of
 from viewkeeper.planner.summaries.naming import SUMMARY
-from viewkeeper.planner.summaries.overview import Overview
 from viewkeeper.planner.view_properties import SQL
 from viewkeeper.sql.create_clauses import read_create
 from viewkeeper.sql.definition import name_in

@@ -7,11 +7,11 @@ from viewkeeper.lake.log.catalog import Catalog
 from viewkeeper.mediator.choice import choose
 from viewkeeper.planner.altering.canonical import Parsed
 from viewkeeper.planner.kept_views import KeptViews, refuse_over_views
+from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.automatic import REMOTE, Decision
 from viewkeeper.planner.self_maintained.choosing import is_automatic, refuse_storage, storage_for
 from viewkeeper.planner.self_maintained.planned import supposed
 from viewkeeper.planner.summaries.lattice import lattice_name
-from viewkeeper.planner.summaries.overview import Overview
 from viewkeeper.planner.summaries.refused import refuse_joining, refuse_summary, refuse_unreadable, taken_group
 from viewkeeper.planner.view_properties import VIEWS
 from viewkeeper.sql.relation import Relation

@@ -22,7 +22,7 @@ from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.lake.views.stored_views import stored_view
 from viewkeeper.maintenance.collected_rows import CollectedRows
-from viewkeeper.maintenance.summaries.typed_rows import weighted_frame
+from viewkeeper.maintenance.typed_rows import weighted_frame
 from viewkeeper.mediator.base_image import image_at
 from viewkeeper.planner.known_sources import KnownSources
 from viewkeeper.planner.view_properties import VIEWS

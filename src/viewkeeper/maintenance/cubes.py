@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from viewkeeper.errors import UsageError
 from viewkeeper.lake.log.catalog import Catalog, Definition, families, find, free_name
 from viewkeeper.maintenance.altering.swapping import refresh_joined, settle, swapping
+from viewkeeper.maintenance.cube_sizes import CubeSizes, RunQuery, cube_sizes
 from viewkeeper.maintenance.keeper import Keeper
-from viewkeeper.maintenance.summaries.cube_sizes import CubeSizes, RunQuery, cube_sizes
 from viewkeeper.planner.summaries.naming import SUMMARY
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.refresh_mode import PROPERTY as REFRESH

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from viewkeeper.errors import SourceError
 from viewkeeper.lake.log.columns import WEIGHT, arrow_schema, spark_schema
 from viewkeeper.lake.tables.signed_rows import frame_in_spark, table_in_arrow
-from viewkeeper.maintenance.summaries.contents import frame_of_table
+from viewkeeper.maintenance.contents import frame_of_table
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.grouping import canonical_floats
 from viewkeeper.summary.statements import quoted

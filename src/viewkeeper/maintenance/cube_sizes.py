@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from viewkeeper.errors import DefinitionError, NotAnswered
+from viewkeeper.maintenance.explained_query import explain_query
 from viewkeeper.maintenance.images import images_of
 from viewkeeper.maintenance.keeper import Keeper
-from viewkeeper.maintenance.summaries.explained_query import explain_query
-from viewkeeper.maintenance.summaries.typed_rows import weighted_frame
+from viewkeeper.maintenance.typed_rows import weighted_frame
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.cube import Cube
 from viewkeeper.summary.cube_lattice import LatticeNode
