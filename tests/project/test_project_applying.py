@@ -135,7 +135,7 @@ def test_views_that_fit_each_other_only_when_all_have_changed(folder: Path) -> N
 
 def test_what_fails_on_the_way_leaves_all_of_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project_of(folder, *BEFORE).apply()
-    create = Keeper.create_view
+    create = Keeper.create
 
     def failing(self: Keeper, sql: str) -> str:
         if "VIEW r " in sql:
@@ -144,7 +144,7 @@ def test_what_fails_on_the_way_leaves_all_of_them(folder: Path, monkeypatch: pyt
 
     after = project_of(folder, *AFTER)
     with monkeypatch.context() as patch:
-        patch.setattr(Keeper, "create_view", failing)
+        patch.setattr(Keeper, "create", failing)
         with pytest.raises(SourceUnavailable, match="out of reach"):
             after.apply()
     with Warehouse.open(folder / "lake") as warehouse:
@@ -174,7 +174,7 @@ def test_a_cube_is_changed_by_one_commit(folder: Path, monkeypatch: pytest.Monke
     changed = project_of(folder, more=CUBE.replace("AS total", "AS total, COUNT(*) AS n"))
     assert [str(step.action) for step in changed.plan().cubes] == ["reload"]
     with monkeypatch.context() as patch:
-        patch.setattr(Keeper, "create_view", failing)
+        patch.setattr(Keeper, "create", failing)
         with pytest.raises(SourceUnavailable, match="out of reach"):
             changed.apply()
     with Warehouse.open(folder / "lake", read_only=True) as warehouse:

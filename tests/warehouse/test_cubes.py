@@ -80,7 +80,7 @@ def third_fails(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], No
     """The third table that is created from now on ends with an error."""
 
     def fails(error: BaseException) -> None:
-        create, calls = Keeper.create_view, []
+        create, calls = Keeper.create, []
 
         def failing(self: Keeper, sql: str) -> str:
             calls.append(sql)
@@ -88,7 +88,7 @@ def third_fails(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], No
                 raise error
             return create(self, sql)
 
-        monkeypatch.setattr(Keeper, "create_view", failing)
+        monkeypatch.setattr(Keeper, "create", failing)
 
     return fails
 
