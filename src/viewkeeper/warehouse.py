@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from viewkeeper.mediator.mediator import Mediator
     from viewkeeper.mediator.report import Report
     from viewkeeper.planner.altering.alteration import Alteration
-    from viewkeeper.planner.altering.groups import Groups
+    from viewkeeper.planner.groups import Groups
     from viewkeeper.planner.known_sources import KnownSources
     from viewkeeper.serving.measuring.bench import ViewBench
     from viewkeeper.sources.base import Finding
@@ -289,7 +289,7 @@ class Warehouse:
 
     def groups(self) -> "Groups":
         """The groups of its views, to find out where new ones would go; nothing is done, and no source is queried."""
-        from viewkeeper.planner.altering.groups import Groups
+        from viewkeeper.planner.groups import Groups
         from viewkeeper.planner.overview import Overview
 
         return Groups.of(Overview(self._latest(), self._known_sources))

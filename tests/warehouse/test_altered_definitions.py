@@ -2,8 +2,8 @@
 
 import pytest
 
-from viewkeeper.planner.altering.canonical import Parsed
 from viewkeeper.planner.altering.comparison import Differences, differences
+from viewkeeper.planner.canonical import Parsed
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
 

@@ -18,12 +18,10 @@ from viewkeeper.lake.tables.cached_reads import KEPT_FROM
 from viewkeeper.maintenance.self_maintained.following import FEW, MOST_CHANGES, evaluable
 from viewkeeper.maintenance.self_maintained.lookups import MOST_SCANNED
 from viewkeeper.planner.overview import Overview
-from viewkeeper.planner.self_maintained.automatic import Decision
 from viewkeeper.planner.self_maintained.choosing import PROPERTY, storage_for
 from viewkeeper.planner.self_maintained.kept_view import KeptView, kept_view
-from viewkeeper.planner.self_maintained.planned import supposed
-from viewkeeper.sql.outer_join import JoinKind, OuterJoinView
-from viewkeeper.sql.view import View
+from viewkeeper.planner.view_plan import StoredJoin
+from viewkeeper.sql.outer_join import JoinKind
 from viewkeeper.storage.join_tree import Columns, JoinTree, Leaf
 from viewkeeper.storage.tables import Structure
 
@@ -48,9 +46,9 @@ def explain_stored(overview: Overview, definition: Definition) -> Explanation:
     )
 
 
-def explain_supposed(overview: Overview, view: View | OuterJoinView, decision: Decision) -> Explanation:
+def explain_supposed(overview: Overview, plan: StoredJoin) -> Explanation:
     """A view as it would be; its sizes are not known."""
-    return _explained(overview, supposed(view, decision), decision.reasons, rows=None, state=None, halted=None)
+    return _explained(overview, plan.kept, plan.reasons, rows=None, state=None, halted=None)
 
 
 def _explained(

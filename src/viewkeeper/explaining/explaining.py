@@ -16,27 +16,25 @@ from viewkeeper.explaining.explanation import InWords
 from viewkeeper.explaining.queried_joins import asking_join
 from viewkeeper.explaining.summaries import summing
 from viewkeeper.explaining.summary_explanation import Explanation, LatticeFacts, Sweep
-from viewkeeper.lake.log.catalog import Definition, families, find, free_name
+from viewkeeper.lake.log.catalog import Definition, families, find
 from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.maintenance.explained_query import QueryExplanation, explain_query
-from viewkeeper.mediator.choice import promised
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.planner.known_sources import KnownSources
 from viewkeeper.planner.overview import Overview
+from viewkeeper.planner.planning import plan_view
 from viewkeeper.planner.self_maintained.automatic import REMOTE
-from viewkeeper.planner.self_maintained.choosing import PROPERTY, REASONS, storage_for
+from viewkeeper.planner.self_maintained.choosing import PROPERTY, REASONS
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.planner.summaries.decision import TOO_FEW, WORTH_RECOMPUTING, decide
 from viewkeeper.planner.summaries.lattice import Lattice
 from viewkeeper.planner.summaries.naming import SUMMARY
 from viewkeeper.planner.summaries.supposed import supposed
+from viewkeeper.planner.view_plan import PlannedSummary, QueriedJoin, StoredJoin
 from viewkeeper.planner.view_properties import ALGORITHM, LEVEL, SOURCES, SQL, VIEWS
-from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse import parse_view
-from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.refresh_mode import Refresh, RefreshMode
-from viewkeeper.sql.summary_view import Family, SummaryView
-from viewkeeper.sql.view import View
+from viewkeeper.sql.summary_view import Family
 from viewkeeper.summary.plan import CHANGES
 
 _CREATE = re.compile(r"\s*create\s", re.IGNORECASE)
@@ -118,35 +116,38 @@ def _why_remote(stored: Definition) -> tuple[str, ...]:
 
 
 def _supposed(overview: Overview, sql: str) -> Explanation:
-    parsed = parse_definition(sql, overview.relations)
-    free_name(overview.catalog, parsed.name)
-    if not isinstance(parsed, View | OuterJoinView):
-        return _supposed_tables(overview, parsed)
-    decision = storage_for(parsed, overview.sources.definitions(), overview.rates)
-    if decision.storage != REMOTE:
-        return explain_supposed(overview, parsed, decision)
-    assert isinstance(parsed, View)
-    how = maintenance(parsed, overview.sources, None)
-    ways = sweeps(how)
+    """A view that is not there yet; the error that creating it would end with."""
+    plan = plan_view(overview, sql)
+    match plan:
+        case QueriedJoin():
+            return _supposed_join(overview, plan)
+        case StoredJoin():
+            return explain_supposed(overview, plan)
+        case PlannedSummary():
+            return _supposed_tables(overview, plan)
+
+
+def _supposed_join(overview: Overview, plan: QueriedJoin) -> Explanation:
+    view, ways = plan.definition, sweeps(plan.how)
     return Explanation(
-        parsed.name,
+        view.name,
         "join",
         False,
-        parsed.sql,
-        dict(parsed.properties).get("group", "chosen when it is created"),
-        how.algorithm,
-        str(promised(how)),
+        view.sql,
+        plan.group,
+        plan.how.algorithm,
+        str(plan.level),
         "continuous",
-        tuple(source for source in parsed.sources if source != VIEWS),
-        tuple(parsed.relations),
+        tuple(source for source in view.sources if source != VIEWS),
+        tuple(view.relations),
         None,
         None,
         None,
         ways,
-        storage_asked=dict(parsed.properties).get(PROPERTY),
+        storage_asked=dict(view.properties).get(PROPERTY),
         storage=REMOTE,
-        storage_reasons=decision.reasons,
-        in_words=_words_of_join(overview, how, ways, None),
+        storage_reasons=plan.reasons,
+        in_words=_words_of_join(overview, plan.how, ways, None),
     )
 
 
@@ -163,7 +164,8 @@ def _stored_tables(overview: Overview, view: str, names: Iterable[str]) -> Expla
     return _tables(overview, lattice, view, kind, sql, names, created=True, halted=reason)
 
 
-def _supposed_tables(overview: Overview, parsed: SummaryView | Family) -> Explanation:
+def _supposed_tables(overview: Overview, plan: PlannedSummary) -> Explanation:
+    parsed = plan.parsed
     lattice, names = supposed(parsed, overview.lattices, overview.hierarchies.determined, overview.foreign_keys)
     kind = "family" if isinstance(parsed, Family) else "summary"
     return _tables(overview, lattice, parsed.name, kind, parsed.sql, names, created=False)

@@ -7,42 +7,36 @@ What only creating needs is imported by it: a process that is started to go on m
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.errors import UsageError
 from viewkeeper.lake.commit import Commit
-from viewkeeper.lake.log.catalog import Definition, find, free_name
+from viewkeeper.lake.log.catalog import Definition, find
 from viewkeeper.lake.log.columns import RESERVED
 from viewkeeper.lake.tables.files import Files
+from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.lake.thread_imports import import_for_streams, import_for_threads
 from viewkeeper.lake.writer import Writer
 from viewkeeper.maintenance.context import Context
-from viewkeeper.maintenance.images import followed, sampled
+from viewkeeper.maintenance.images import sampled
 from viewkeeper.maintenance.incomplete import give_up_after
-from viewkeeper.maintenance.joins import created
 from viewkeeper.maintenance.self_maintained.views import SelfMaintainedViews
 from viewkeeper.maintenance.stored_states import StoredStates
 from viewkeeper.maintenance.summaries.lattices import Summaries
-from viewkeeper.maintenance.view_images import content_of
 from viewkeeper.mediator.group import GroupPlan, Recorder
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator
-from viewkeeper.messages import Position
 from viewkeeper.planner.kept_views import Kept
-from viewkeeper.planner.known_relations import refuse_summaries
 from viewkeeper.planner.known_sources import KnownSources
-from viewkeeper.planner.self_maintained.automatic import REMOTE
-from viewkeeper.planner.self_maintained.choosing import is_automatic, storage_for
+from viewkeeper.planner.overview import Overview
+from viewkeeper.planner.planning import plan_view
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.planner.summaries.lattice import Lattice
 from viewkeeper.planner.view_properties import SOURCES, SQL
-from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse_summary import parse_definition
-from viewkeeper.sql.relation import Relation
-from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
 
 
@@ -108,53 +102,16 @@ class Keeper(Context):
     # --- creating and dropping ---
 
     def create(self, sql: str) -> str:
-        """Parse, choose an algorithm, load, and commit the first state; its name."""
+        """Plan a view, load it, and commit its first state; its name."""
+        from viewkeeper.maintenance.creating import create_planned
         from viewkeeper.maintenance.spark_agreement import check_agreement
 
-        refuse_summaries(sql, self.writer.catalog)
-        relations = self.relations()
-        view = parse_definition(sql, relations)
-        free_name(self.writer.catalog, view.name)
-        with sampled(self, lambda rows: check_agreement(view, relations, self.files.spark, rows)):
-            return self._create_parsed(view, relations)
-
-    def _create_parsed(self, view: View | OuterJoinView | SummaryView | Family, relations: dict[str, Relation]) -> str:
-        if isinstance(view, SummaryView | Family):
-            from viewkeeper.maintenance.summaries.creating import create_summary
-
-            return create_summary(self.summaries, view, relations)
-        from viewkeeper.maintenance.self_maintained.creating import create as create_self_maintained
-        from viewkeeper.planner.self_maintained.change_rates import recent, transactions_per_hour
-
-        rates = transactions_per_hour(recent(self.files.log)) if is_automatic(view) else {}
-        decision = storage_for(view, self.sources.definitions(), rates)
-        if decision.storage != REMOTE:
-            return create_self_maintained(self.self_maintained, view, decision, relations, rates)
-        assert isinstance(view, View)
-        how = self.views.how(view)
-        group = self.views.group_for(view, how)
-        reasons = decision.reasons if is_automatic(view) else ()
-        with (
-            content_of(self, self.self_maintained, how, followed(self, group)) as (rows, at),
-            self.new_commit() as commit,
-        ):
-            return self._create(commit, how, group, rows, at, reasons).name
-
-    def _create(
-        self,
-        commit: Commit,
-        how: Maintenance,
-        group: str,
-        rows: Any,
-        at: Mapping[str, Position],
-        reasons: Sequence[str] = (),
-    ) -> Definition:
-        """`reasons` are why its sources are queried, if that was left to viewkeeper."""
-        if there := self.writer.last.groups.get(group):
-            if new := {name: place for name, place in at.items() if there.vector.get(name) != place}:
-                commit.state(group, new)
-            at = {**there.vector, **new}
-        return created(self, commit, how, group, rows, at, reasons)
+        overview = Overview(HeldCommit(self.files, self.writer.last), self.sources)
+        plan = plan_view(overview, sql, self.kept(), self.views.homes)
+        relations = overview.relations
+        with sampled(self, lambda rows: check_agreement(plan.definition, relations, self.files.spark, rows)):
+            create_planned(self, self.summaries, self.self_maintained, plan, relations)
+        return plan.definition.name
 
     def drop_view(self, name: str) -> None:
         with self.alone():

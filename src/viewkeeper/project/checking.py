@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from viewkeeper.errors import DefinitionError, SourceUnfit, ViewkeeperError
 from viewkeeper.maintenance.cubes import checked_cube
-from viewkeeper.planner.altering.canonical import Parsed
 from viewkeeper.planner.altering.refused import refuse_in_itself
+from viewkeeper.planner.canonical import Parsed
 from viewkeeper.planner.declared import as_the_source_spells, check_declared
 from viewkeeper.planner.known_sources import INSTALL, refuse_unfit
 from viewkeeper.planner.view_properties import VIEWS

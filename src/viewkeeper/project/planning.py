@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.errors import SourceError, UnknownName, UsageError, ViewkeeperError
-from viewkeeper.planner.altering.canonical import Parsed
+from viewkeeper.planner.canonical import Parsed
 from viewkeeper.planner.declared import as_the_source_spells
 from viewkeeper.planner.known_relations import relations_named
 from viewkeeper.planner.known_sources import refuse_move
@@ -152,7 +152,7 @@ def _without_place(
     single: Collection[str],
 ) -> list[ViewkeeperError]:
     """The errors of views that could not be created where they would go, after those that come before them."""
-    from viewkeeper.planner.altering.groups import Groups
+    from viewkeeper.planner.groups import Groups
 
     def transactions(sources: Sequence[str]) -> Transactions:
         if sum(one in stored and stored[one].global_transactions for one in sources) > 1:

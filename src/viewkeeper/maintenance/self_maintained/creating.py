@@ -12,33 +12,25 @@ from viewkeeper.maintenance.joins import create_internal
 from viewkeeper.maintenance.self_maintained.first_structures import first_structures
 from viewkeeper.maintenance.self_maintained.views import SelfMaintainedViews, moved
 from viewkeeper.messages import Vector
-from viewkeeper.planner.self_maintained.automatic import Decision, decide
+from viewkeeper.planner.self_maintained.automatic import decide
 from viewkeeper.planner.self_maintained.choosing import is_automatic
 from viewkeeper.planner.self_maintained.facts import facts_of, with_sizes
 from viewkeeper.planner.self_maintained.kept_view import KeptView, feed_of
-from viewkeeper.planner.self_maintained.planned import properties_of, refuse_company, supposed
-from viewkeeper.sql.outer_join import OuterJoinView
+from viewkeeper.planner.self_maintained.planned import properties_of, supposed
+from viewkeeper.planner.view_plan import StoredJoin
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import View
 
 
-def create(
-    views: SelfMaintainedViews,
-    view: View | OuterJoinView,
-    decision: Decision,
-    relations: Mapping[str, Relation],
-    rates: Mapping[str, float],
-) -> str:
-    """Compute everything that is stored for a view, and create it; its name.
+def create_stored(views: SelfMaintainedViews, plan: StoredJoin, relations: Mapping[str, Relation]) -> None:
+    """Compute everything that is stored for a view, and create it.
 
-    If the choice is left to viewkeeper, the decision is recreated once the relations are read, by their sizes.
+    If the choice is left to viewkeeper, it is made again once the relations are read, by their sizes.
     """
-    context = views.context
-    kept = _in_its_group(views, supposed(view, decision))
-    _check_group(views, kept)
+    context, view, kept = views.context, plan.definition, plan.kept
     with views.contents(kept, relations) as (contents, at), context.new_commit() as commit:
         if is_automatic(view) and isinstance(view, View):
-            facts = facts_of(view, context.sources.definitions(), rates)
+            facts = facts_of(view, context.sources.definitions(), plan.rates)
             kept = replace(supposed(view, decide(with_sizes(facts, view, contents))), group=kept.group)
         structures = first_structures(views, kept, contents)
         there = context.writer.last.groups.get(kept.group)
@@ -47,26 +39,6 @@ def create(
                 commit.state(kept.group, new)
             at = {**there.vector, **at}
         create_all(views, commit, kept, structures, at, relations)
-    return view.name
-
-
-def _in_its_group(views: SelfMaintainedViews, kept: KeptView) -> KeptView:
-    """In a group of its own, unless it asks for one."""
-    if "group" in dict(kept.view.properties):
-        return kept
-    return replace(kept, group=views.context.views.free_group(kept.name))
-
-
-def _check_group(views: SelfMaintainedViews, kept: KeptView) -> None:
-    """A group has views that are maintained alike."""
-    context = views.context
-    if kept.group not in context.groups():
-        return
-    others = {one.name: one for one in views.views().values() if one.group == kept.group}
-    catalog = context.writer.catalog
-    mine = {table for one in others.values() for table in one.all_tables}
-    strangers = sorted(name for name, one in catalog.items() if one.group == kept.group and name not in mine)
-    refuse_company(kept, strangers, {name: one.level for name, one in others.items()})
 
 
 def create_all(

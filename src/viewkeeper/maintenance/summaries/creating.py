@@ -7,10 +7,9 @@ the table           from the cheapest table that is there, else from the fact
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from viewkeeper.errors import DefinitionError, UnknownName
 from viewkeeper.lake.commit import Commit
 from viewkeeper.lake.log.catalog import Layout
 from viewkeeper.lake.log.columns import RESERVED, WEIGHT
@@ -21,19 +20,12 @@ from viewkeeper.maintenance.joins import create_internal
 from viewkeeper.maintenance.summaries.first_content import Base, FirstContent, NewTable, first_contents
 from viewkeeper.maintenance.summaries.lattices import Summaries
 from viewkeeper.messages import Vector
-from viewkeeper.planner.summaries.feeds import copy_of, facts_of, select_all
-from viewkeeper.planner.summaries.lattice import Facts, Lattice, followed, lattice_name
+from viewkeeper.planner.summaries.feeds import select_all
+from viewkeeper.planner.summaries.lattice import Facts, Lattice
 from viewkeeper.planner.summaries.naming import SUMMARY
-from viewkeeper.planner.summaries.refused import (
-    refuse_apart,
-    refuse_joining,
-    refuse_summary,
-    refuse_unreadable,
-    taken_group,
-)
+from viewkeeper.planner.view_plan import PlannedSummary
 from viewkeeper.planner.view_properties import ALGORITHM, LEVEL, SOURCES, VIEWS
 from viewkeeper.sql.parse import parse_view
-from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.refresh_mode import RefreshMode, refresh_of
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, Member, SummaryView
@@ -44,9 +36,9 @@ from viewkeeper.summary.node import Node
 from viewkeeper.summary.plan import CHANGES, Lineage, changes_of
 
 
-def create_summary(summaries: Summaries, parsed: SummaryView | Family, relations: Mapping[str, Relation]) -> str:
-    """Create a summary, or a family of them; its name."""
-    return Creation(summaries, parsed, relations).run()
+def create_summary(summaries: Summaries, plan: PlannedSummary) -> None:
+    """Create a summary, or a family of them."""
+    Creation(summaries, plan.parsed, plan.relations, plan.group, plan.facts).run()
 
 
 @dataclass
@@ -56,26 +48,22 @@ class Creation:
     summaries: Summaries
     parsed: SummaryView | Family
     relations: Mapping[str, Relation]
-    tables: list[NewTable] = field(default_factory=list)
-    name: str = ""
+    name: str
     """of the lattice"""
+    facts: Facts
+    tables: list[NewTable] = field(default_factory=list)
 
-    def run(self) -> str:
-        """Create everything; the name of the summary."""
-        refuse_summary(self.parsed)
-        self._choose_lattice()
-        parsed = self.parsed
-        properties = dict(parsed.properties)
+    def run(self) -> None:
+        """Create everything."""
+        parsed, facts = self.parsed, self.facts
         members: Sequence[tuple[SummaryView, int | None, Member | None]] = (
             [(member.view, place, member) for place, member in enumerate(parsed.members)]
             if isinstance(parsed, Family)
             else [(parsed, None, None)]
         )
-        recompute = properties.get("minmax") == "recompute"
+        recompute = dict(parsed.properties).get("minmax") == "recompute"
         made = [(defined(view, recompute=recompute), place, member) for view, place, member in members]
-        star = made[0][0].star
-        facts, lattice = self._facts(star.fact, {d.relation for one, _, _ in made for d in one.star.dimensions})
-        refuse_unreadable(parsed, readable=facts.readable)
+        lattice = self.summaries.lattices().get(self.name)
         if lattice is not None and lattice.deferred:
             self.summaries.refresh(lattice)
         stored = list(lattice.nodes.values()) if lattice else []
@@ -87,53 +75,6 @@ class Creation:
             self.tables += new
             stored += [table.node for table in new]
         self._store(facts, lattice, stored)
-        return parsed.name
-
-    # --- what it needs ---
-
-    def _choose_lattice(self) -> None:
-        """The lattice that the summary joins, or begins: beside one of the same name, if that was made before the
-        columns were there that it reads."""
-        summaries, properties = self.summaries, dict(self.parsed.properties)
-        view = self.parsed.members[0].view if isinstance(self.parsed, Family) else self.parsed
-        called = self.name = lattice_name(defined(view).star.fact.name, properties)
-        number = 1
-        while (lattice := summaries.lattices().get(self.name)) is not None:
-            own = followed(lattice.facts, self.relations, summaries.catalog)
-            try:
-                parsed = parse_definition(self.parsed.sql, own) if own != self.relations else self.parsed
-            except UnknownName as error:
-                if "group" in properties:
-                    raise DefinitionError(
-                        f"{self.parsed.name} reads a column that is newer than group {called}: {error.detail}",
-                        "give it a group of its own, or leave the property out",
-                    ) from None
-                number += 1
-                self.name = f"{called} {number}"
-                continue
-            assert isinstance(parsed, SummaryView | Family)
-            self.parsed, self.relations = parsed, own
-            return
-
-    def _facts(self, fact: Relation, dimensions: set[Relation]) -> tuple[Facts, Lattice | None]:
-        """Where the facts come from, with what this summary adds; and the lattice that it joins, if there is one."""
-        properties, name = dict(self.parsed.properties), self.name
-        lattice = self.summaries.lattices().get(name)
-        context = self.summaries.context
-        over_view = fact.source == VIEWS
-        if lattice is not None:
-            refuse_joining(lattice.name, lattice.facts, lattice.visible, self.parsed, fact)
-            facts = lattice.facts
-        else:
-            if name in context.groups():
-                raise taken_group(name, fact)
-            facts = facts_of(name, fact, properties, context.group_of(fact.name) if over_view else None)
-        copies = dict(facts.copies)
-        for dimension in sorted(dimensions, key=lambda one: one.name):
-            if dimension.source == VIEWS:
-                refuse_apart(self.parsed, dimension.name, context.group_of(dimension.name), facts.core)
-            copies.setdefault(dimension.name, copy_of(name, dimension))
-        return replace(facts, copies=copies), lattice
 
     # --- storing it ---
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from viewkeeper.planner.altering.canonical import Meaning, Parsed, meaning, properties_of
+from viewkeeper.planner.canonical import Meaning, Parsed, meaning, properties_of
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from viewkeeper.errors import DefinitionError, UnsupportedClause, ViewkeeperError
 from viewkeeper.lake.log.catalog import Catalog, Definition
-from viewkeeper.planner.altering.canonical import Parsed
+from viewkeeper.planner.canonical import Parsed
 from viewkeeper.planner.kept_views import KeptViews
 from viewkeeper.planner.known_relations import relations_of
 from viewkeeper.planner.known_sources import KnownSources

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.levels import Level
-from viewkeeper.planner.altering.canonical import Parsed
 from viewkeeper.planner.altering.comparison import Differences
+from viewkeeper.planner.canonical import Parsed
 from viewkeeper.planner.kept_views import KeptViews
 from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.automatic import REMOTE

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from viewkeeper.errors import DefinitionError, UsageError, ViewkeeperError
 from viewkeeper.lake.log.catalog import Catalog, Definition, families, free_name
 from viewkeeper.planner.altering.alteration import Alteration
-from viewkeeper.planner.altering.canonical import Parsed
 from viewkeeper.planner.altering.comparison import Differences, differences
 from viewkeeper.planner.altering.fitting import refuse_unfit
 from viewkeeper.planner.altering.in_place import columns_changed, in_the_way
 from viewkeeper.planner.altering.refused import refuse_new
+from viewkeeper.planner.canonical import Parsed
 from viewkeeper.planner.known_relations import refuse_summaries
 from viewkeeper.planner.overview import Overview
+from viewkeeper.planner.planning import plan_parsed
 from viewkeeper.planner.stored_definitions import behind_what_they_read, definition_of, dependants_of, named_in, sql_of
 from viewkeeper.planner.summaries.naming import SUMMARY
 from viewkeeper.planner.view_properties import SQL
@@ -58,10 +59,11 @@ def plan_alteration(overview: Overview, sql: str, also: Sequence[str] = (), *, s
     relations = {one: relation for one, relation in overview.relations.items() if one not in gone}
     new = parse_definition(create.sql, relations)
     staying = _without(catalog, gone)
-    refuse_new(overview, staying, new)
     if not present:
         free_name(catalog, name)
+        plan_parsed(overview, new)
         return Plan(Alteration(name, "create", ("there is no such view",)), create.sql, new)
+    refuse_new(overview, staying, new)
     found = _compared(overview, present, new)
     if isinstance(found, Differences):
         outdated = (stale,) if stale else _stale(overview, present[0], new) if found.none else ()

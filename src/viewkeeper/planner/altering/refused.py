@@ -5,7 +5,7 @@ from collections.abc import Collection
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.lake.log.catalog import Catalog
 from viewkeeper.mediator.choice import choose
-from viewkeeper.planner.altering.canonical import Parsed
+from viewkeeper.planner.canonical import Parsed
 from viewkeeper.planner.kept_views import KeptViews, refuse_over_views
 from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.automatic import REMOTE, Decision

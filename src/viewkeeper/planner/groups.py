@@ -14,28 +14,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from viewkeeper.algorithms.registry import Transactions
-from viewkeeper.errors import UsageError
+from viewkeeper.errors import UnsupportedClause, UsageError
+from viewkeeper.lake.log.catalog import Catalog
 from viewkeeper.levels import Level
 from viewkeeper.mediator.choice import choose
 from viewkeeper.mediator.maintained import Maintenance
-from viewkeeper.planner.altering.canonical import Parsed
-from viewkeeper.planner.kept_views import Company, Kept, KeptViews, free_group
+from viewkeeper.planner.canonical import Parsed
+from viewkeeper.planner.kept_views import Company, Kept, KeptViews, free_group, refuse_over_views
 from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.automatic import REMOTE, Decision
 from viewkeeper.planner.self_maintained.choosing import refuse_storage
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED, self_maintained
 from viewkeeper.planner.self_maintained.planned import refuse_company, supposed
-from viewkeeper.planner.summaries.feeds import copy_of, facts_of, select_all
-from viewkeeper.planner.summaries.lattice import Facts, lattice_name
+from viewkeeper.planner.summaries.feeds import select_all
+from viewkeeper.planner.summaries.lattice import Facts
 from viewkeeper.planner.summaries.naming import SUMMARY
-from viewkeeper.planner.summaries.refused import refuse_apart, refuse_joining, refuse_unreadable, taken_group
-from viewkeeper.planner.view_properties import VIEWS
+from viewkeeper.planner.summary_places import place_summary
+from viewkeeper.planner.view_plan import PlannedSummary, QueriedJoin, StoredJoin, ViewPlan
+from viewkeeper.planner.view_properties import SQL, VIEWS
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.view import View
-from viewkeeper.summary.defined import defined
 
 
 @dataclass
@@ -54,11 +55,15 @@ class Groups:
     """each with its summaries"""
     halted: set[str] = field(default_factory=set)
     homes: dict[str, str | None] = field(default_factory=dict)
-    """of the views that are made again: their groups so far"""
+    """of the views that are recreated: their groups so far"""
+    catalog: Catalog = field(default_factory=dict)
+    """what is stored"""
 
     @classmethod
-    def of(cls, overview: Overview) -> "Groups":
-        """Those of a warehouse."""
+    def of(
+        cls, overview: Overview, kept: Mapping[str, Kept] | None = None, homes: Mapping[str, str | None] | None = None
+    ) -> "Groups":
+        """Those of a warehouse; `kept` are its joins, if they are known already."""
         catalog = overview.catalog
         stored = {name: one.properties[SELF_MAINTAINED] for name, one in self_maintained(catalog).items()}
         lattices: dict[str, tuple[Facts, list[str]]] = {}
@@ -69,11 +74,13 @@ class Groups:
                     visible.append(name)
         return cls(
             {name: one.group for name, one in catalog.items()},
-            KeptViews(lambda: catalog, overview.sources).all(),
+            dict(KeptViews(lambda: catalog, overview.sources).all() if kept is None else kept),
             {name: Level[view["level"].upper()] for name, view in stored.items()},
             {name: tuple(view["tables"]) for name, view in stored.items()},
             lattices,
             set(overview.halts),
+            dict(homes or {}),
+            catalog,
         )
 
     def leave(self, name: str, *, again: bool) -> None:
@@ -96,29 +103,51 @@ class Groups:
         self.halted.discard(name)
 
     def place(
-        self, new: Parsed, relations: Mapping[str, Relation], transactions: Callable[[Sequence[str]], Transactions]
-    ) -> None:
-        """Give a view its place; the error that creating it there would end with."""
+        self,
+        new: Parsed,
+        relations: Mapping[str, Relation],
+        transactions: Callable[[Sequence[str]], Transactions],
+        decision: Decision | None = None,
+    ) -> ViewPlan | None:
+        """Give a view its place; the error that creating it there would end with.
+
+        `decision` is on its storage. Without one it is taken from the properties; None is returned if they leave it
+        to the sizes of the relations.
+        """
         if isinstance(new, SummaryView | Family):
-            self._place_summary(new, relations, transactions)
-            return
+            return self._place_summary(new, relations, transactions)
         storage = refuse_storage(new)
-        if storage == REMOTE:
-            assert isinstance(new, View)
-            self._place_join(new, transactions)
-        elif storage is not None:
-            self._place_stored(new, storage)
-        else:
-            # How it is maintained depends on how large its relations are.
+        if decision is None and storage is None:
             asked = dict(new.properties).get("group")
             self.groups[new.name] = asked or free_group(new.name, set(self.groups.values()))
+            return None
+        decision = decision or Decision(str(storage), ())
+        if decision.storage == REMOTE:
+            assert isinstance(new, View)
+            return self._place_join(new, transactions, decision)
+        return self._place_stored(new, decision)
 
-    def _place_join(self, view: View, transactions: Callable[[Sequence[str]], Transactions]) -> None:
+    def _place_join(
+        self, view: View, transactions: Callable[[Sequence[str]], Transactions], decision: Decision
+    ) -> QueriedJoin:
         over_views = VIEWS in view.sources
+        if over_views:
+            self._refuse_over_views(view)
+        how = Maintenance(view, "batched-sweep") if over_views else choose(view, transactions(view.sources))
+        group = self._company().group_for(view, how)
         if halted := [name for name in view.relations if name in self.halted]:
             raise UsageError(f"{view.name} reads {halted[0]}, which is halted", f"reload {halted[0]} first")
-        how = Maintenance(view, "batched-sweep") if over_views else choose(view, transactions(view.sources))
-        self._keep(view.name, how, self._company().group_for(view, how))
+        self._keep(view.name, how, group)
+        return QueriedJoin(view, group, how, decision.reasons)
+
+    def _refuse_over_views(self, view: View) -> None:
+        refuse_over_views(view)
+        for name in view.relations:
+            if name in self.catalog and not self.catalog[name].properties.keys() & {SQL, SELF_MAINTAINED}:
+                raise UnsupportedClause(
+                    f"{name} is maintained by commits of its own, and only a summary can follow those",
+                    "aggregate it: SELECT ... GROUP BY ...; or keep the join of the views outside",
+                )
 
     def _keep(self, name: str, how: Maintenance, group: str) -> None:
         self.kept[name] = Kept(how, group)
@@ -127,8 +156,8 @@ class Groups:
     def _company(self) -> Company:
         return Company(self.kept, self.groups, {self.groups[name] for name in self.stored}, self.homes)
 
-    def _place_stored(self, view: View | OuterJoinView, storage: str) -> None:
-        kept = supposed(view, Decision(storage, ()))
+    def _place_stored(self, view: View | OuterJoinView, decision: Decision) -> StoredJoin:
+        kept = supposed(view, decision)
         if "group" not in dict(view.properties):
             kept = replace(kept, group=free_group(view.name, set(self.groups.values())))
         others = {name: level for name, level in self.stored.items() if self.groups[name] == kept.group}
@@ -137,36 +166,27 @@ class Groups:
         refuse_company(kept, strangers, others)
         self.stored[view.name], self.tables_of[view.name] = kept.level, kept.all_tables
         self.groups |= dict.fromkeys(kept.all_tables, kept.group)
+        return StoredJoin(view, kept, decision.reasons)
 
     def _place_summary(
         self,
         new: SummaryView | Family,
         relations: Mapping[str, Relation],
         transactions: Callable[[Sequence[str]], Transactions],
-    ) -> None:
-        members = [member.view for member in new.members] if isinstance(new, Family) else [new]
-        properties = dict(new.properties)
-        stars = [defined(view, recompute=properties.get("minmax") == "recompute").star for view in members]
-        fact, name = stars[0].fact, lattice_name(stars[0].fact.name, properties)
-        if name in self.lattices:
-            facts, visible = self.lattices[name]
-            refuse_joining(name, facts, visible, new, fact)
-        elif name in self.groups.values():
-            raise taken_group(name, fact)
-        else:
-            facts = facts_of(name, fact, properties, self.groups[fact.name] if fact.source == VIEWS else None)
-            visible = []
-        dimensions = {one.relation.name: one.relation for star in stars for one in star.dimensions}
-        for dimension in dimensions.values():
-            if dimension.source == VIEWS:
-                refuse_apart(new, dimension.name, self.groups[dimension.name], facts.core)
-        refuse_unreadable(new, readable=facts.readable)
-        needed = {facts.feed: fact, **{copy_of(name, one): one for one in dimensions.values()}}
-        for view, relation in needed.items():
+    ) -> PlannedSummary:
+        plan = place_summary(
+            new, relations, self.catalog, self.lattices, self.groups.__getitem__, set(self.groups.values())
+        )
+        facts = plan.facts
+        for name, view in {facts.fact: facts.feed, **facts.copies}.items():
             if view not in self.groups:
-                self._keep(view, self._internal(view, relation, relations, transactions, facts.core), facts.core)
-        self.lattices[name] = facts, [*visible, *(view.name for view in members)]
-        self.groups |= dict.fromkeys((view.name for view in members), name)
+                how = self._internal(view, plan.relations[name], plan.relations, transactions, facts.core)
+                self._keep(view, how, facts.core)
+        _, visible = self.lattices.get(plan.group, (facts, ()))
+        names = [view.name for view in plan.views]
+        self.lattices[plan.group] = facts, [*visible, *names]
+        self.groups |= dict.fromkeys(names, plan.group)
+        return plan
 
     def _internal(
         self,
