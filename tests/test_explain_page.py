@@ -12,7 +12,7 @@ from viewkeeper.cli.main import viewkeeper
 
 PAGE = DOCS / "explain.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-ADVICE = ROOT / "src" / "viewkeeper" / "warehouse" / "explaining" / "advice.py"
+ADVICE = ROOT / "src" / "viewkeeper" / "explaining" / "advice.py"
 SHOWN = re.compile(r"^```sh\n(.*?)^```\n\n```text\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 LEFT_OUT = "\n...\n"
 
