@@ -108,12 +108,6 @@ class JoinTree:
     def inner(self) -> bool:
         return all(join.kind is JoinKind.INNER for join in self.joins)
 
-    @cached_property
-    def needed_of_output(self) -> frozenset[str]:
-        """The columns that output and last conditions use."""
-        expressions = (*(expression for _, expression in self.output), *self.where)
-        return frozenset[str]().union(*(expression.columns for expression in expressions))
-
 
 def tree_of(view: View | OuterJoinView) -> JoinTree:
     """The tree of a view; UnsupportedClause if one of its joins has no equality to find partners by."""

@@ -7,7 +7,7 @@ reads it. What else is needed is stored beside them, under names of viewkeeper's
 it is read.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from viewkeeper.errors import UnsupportedClause
 from viewkeeper.sql.expressions import Expression
@@ -232,8 +232,3 @@ def _variance(function: Function, count: str, spread: str) -> str:
     if sample:
         value = f"CASE WHEN {count} > 1 THEN {value} END"
     return f"SQRT({value})" if function in (Function.STDDEV_SAMP, Function.STDDEV_POP) else value
-
-
-def with_types(node: Node, types: dict[str, str]) -> Node:
-    """The node, with the types of its columns."""
-    return replace(node, types=types)

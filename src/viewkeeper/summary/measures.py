@@ -138,7 +138,3 @@ def _decimal(digits: int) -> exp.DataType:
 
 def _family(expression: Expression) -> Family:
     return type_named(expression.type).family
-
-
-def is_float(type: str) -> bool:
-    return type_named(type).family is Family.FLOATING
