@@ -42,9 +42,11 @@ def stale_pictures() -> list[Path]:
     """Those that are not as they would be drawn now; they are drawn."""
     import latency_pictures
     import level_pictures
+    import package_pictures
 
     drawn = {level_pictures.FOLDER / file: level_pictures.picture(one) for file, one in level_pictures.PICTURES.items()}
     drawn |= {latency_pictures.FOLDER / file: latency_pictures.picture(file) for file in latency_pictures.PICTURES}
+    drawn[package_pictures.FOLDER / package_pictures.FILE] = package_pictures.picture()
     stale = [file for file, svg in drawn.items() if not file.exists() or file.read_text(encoding="utf-8") != svg]
     if "--check" not in sys.argv:
         for file in stale:
