@@ -24,7 +24,6 @@ from viewkeeper.sim.examples import EXAMPLES
 from viewkeeper.sim.report import Report
 from viewkeeper.sim.script import parse_updates
 from viewkeeper.sim.trace import Observer, describe_changes, describe_query, describe_rows
-from viewkeeper.sim.warehouse import SimulatedWarehouse
 
 FOLDER = Path(__file__).resolve().parent / "pictures"
 PICTURES = {
@@ -101,8 +100,8 @@ class Drawing(Observer):
         self._arrow("answer", self.columns[query.source], self._answers[ticket], self.warehouse, row)
         self._beside(row, f"receives {describe_rows(rows)}", "faint")
 
-    def installed(self, delta: ViewDelta, warehouse: SimulatedWarehouse) -> None:
-        self.states.append((self._next(), describe_rows(warehouse.view)))
+    def installed(self, delta: ViewDelta, number: int, view: Any) -> None:
+        self.states.append((self._next(), describe_rows(view)))
 
     def _next(self) -> int:
         self.rows += 1

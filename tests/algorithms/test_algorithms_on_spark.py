@@ -33,8 +33,8 @@ class AnsweringSource(MemorySource):
 class Writer(Observer):
     """Computes every state when it is installed, as a warehouse that stores it does."""
 
-    def installed(self, delta, warehouse):
-        warehouse.mv.size()
+    def installed(self, delta, number, view):
+        view.size()
 
 
 def states(scenario, make_zset):

@@ -83,7 +83,7 @@ class Rounds(Observer):
     def asked(self, ticket, query):
         self.queries[-1] += 1
 
-    def installed(self, delta, warehouse):
+    def installed(self, delta, number, view):
         self.transactions.append(len(delta.transactions))
         self.queries.append(0)
 

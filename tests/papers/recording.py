@@ -33,8 +33,8 @@ class Recording(Observer):
         self.answers.append(rows)
         self.said.append(f"A{ticket}")
 
-    def installed(self, delta: ViewDelta, warehouse: Any) -> None:
-        self.said.append(f"state {len(warehouse.states) - 1}")
+    def installed(self, delta: ViewDelta, number: int, view: Any) -> None:
+        self.said.append(f"state {number}")
 
     def targets(self) -> list[str]:
         """The sources asked, in order."""

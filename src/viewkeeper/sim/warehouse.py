@@ -86,7 +86,7 @@ class SimulatedWarehouse:
                 self.vector[transaction.source] = max(self.vector[transaction.source], transaction.position)
                 self._since.pop((transaction.source, transaction.position), None)
             self.states.append(self._state())
-            self._observer.installed(delta, len(self.states) - 1, self.view)
+            self._observer.installed(delta, len(self.states) - 1, self.states[-1].rows)
 
     def _state(self) -> State:
         return State(self.view, dict(self.vector))
