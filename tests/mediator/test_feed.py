@@ -10,7 +10,7 @@ from waiting import until
 
 from viewkeeper.errors import PositionLost, ProtocolError, SourceUnfit, ViewkeeperError
 from viewkeeper.mediator.feed import Feed
-from viewkeeper.mediator.stream import TRIMMED, Read
+from viewkeeper.mediator.stream import TRIMMED, Event, Read, rows_in
 from viewkeeper.messages import Change, Fetch, Position, position
 from viewkeeper.sources.base import Batch, Disruption
 from viewkeeper.sql.relation import Relation
@@ -91,6 +91,37 @@ def test_the_log_stays_bounded_while_a_group_is_stuck_and_goes_on_afterwards() -
             assert len(feed._log) <= 600 + TRIMMED
         assert [int(event.position) for event in events] == list(range(1, 5_001))
         until(lambda: not feed._log or quick.take())
+
+
+def test_large_transactions_count_by_their_rows() -> None:
+    source = LiveMemorySource("x", NUMBERS)
+    for number in range(200):
+        source.commit(*(Change("x.numbers", (1_000 * number + k,), 1) for k in range(100)))
+    source.batch = 2
+    with fed(source, most_waiting=1_000) as feed:
+        stuck = feed.subscribe(position(0), lambda: None)
+        feed.start()
+        until(lambda: len(feed._log) >= 10)
+        events: list[Event] = []
+        while len(events) < 200:
+            held = [rows_in(event) for event in tuple(feed._log)]
+            assert sum(held) < 1_000 + 2 * 100 + TRIMMED + 100, "one batch too many, and what is about to be forgotten"
+            events += stuck.take(350)
+        assert [int(event.position) for event in events] == list(range(1, 201))
+        assert [int(event.position) for event in stuck.take()] == []
+
+
+def test_one_transaction_is_taken_however_large_it_is() -> None:
+    source = LiveMemorySource("x", NUMBERS)
+    source.commit(*(Change("x.numbers", (k,), 1) for k in range(100)))
+    source.commit(Change("x.numbers", (100,), 1))
+    with fed(source) as feed:
+        one = feed.subscribe(position(0), lambda: None)
+        feed.start()
+        until(lambda: feed.upto == position(2))
+        assert one.take(0) == []
+        assert [rows_in(event) for event in one.take(7)] == [100]
+        assert [rows_in(event) for event in one.take(7)] == [1]
 
 
 def test_a_reading_under_way_lifts_the_bound() -> None:

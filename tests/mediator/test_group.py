@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -11,6 +12,7 @@ from live_shop import THREE_WAY, WITHIN, MemoryStore, Recorder, Shop, resumed
 from py4j.protocol import Py4JNetworkError
 from waiting import until
 
+from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import (
     EngineFailure,
@@ -27,6 +29,7 @@ from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.mediator.group import GroupPlan
 from viewkeeper.mediator.maintained import MaintainedView
 from viewkeeper.mediator.mediator import Mediator
+from viewkeeper.mediator.stream import Subscription, rows_in
 from viewkeeper.messages import Change, Transaction, position
 from viewkeeper.sources.base import Batch
 
@@ -116,6 +119,64 @@ def test_a_group_takes_no_more_than_it_can_work_on(monkeypatch: pytest.MonkeyPat
     plan = shop.group("g", {"three": (THREE_WAY, "batched-sweep")})
     store = shop.start(plan)
     under_load(shop, plan, store, count=30)
+    shop.assert_all_right(plan, store)
+
+
+def test_what_has_come_is_swept_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are few sweeps however many transactions there are, though each of these has a state of its own."""
+    swept = []
+    finish = JoinPlan.finish
+    monkeypatch.setattr(JoinPlan, "finish", lambda plan, delta: swept.append(plan) or finish(plan, delta))
+    shop = Shop()
+    plan = shop.group("g", {"orders": (ORDERS, "batched-sweep"), "within": (WITHIN, "batched-sweep")})
+    store = shop.start(plan)
+    for number in range(1_000):
+        shop.shop.commit(order(number))
+    swept.clear()
+    maintain(shop, plan, store)
+    assert sum(states for _, states in store.commits) == 1_000
+    assert len(swept) <= 100
+    shop.assert_all_right(plan, store)
+
+
+def test_a_view_over_views_sweeps_the_states_of_a_commit_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    swept = []
+    finish = JoinPlan.finish
+    monkeypatch.setattr(JoinPlan, "finish", lambda plan, delta: swept.append(plan) or finish(plan, delta))
+    shop = Shop()
+    plan = shop.group("g", {"orders": (ORDERS, "batched-sweep")}, {"over": "SELECT o.id AS id FROM orders o"})
+    store = shop.start(plan)
+    for number in range(300):
+        shop.shop.commit(order(number))
+    swept.clear()
+    maintain(shop, plan, store)
+    assert sum(states for _, states in store.commits) == 300
+    assert len(swept) <= 100
+    shop.assert_all_right(plan, store)
+
+
+def test_what_is_in_progress_is_bounded_by_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_module, "MOST_IN_PROGRESS", 100)
+    shop = Shop()
+    plan = shop.group("g", {"orders": (ORDERS, "batched-sweep")})
+    store = shop.start(plan)
+    recorder = Recorder()
+    sizes = [30, 1, 250, 99, 1, 1, 60, 60, 400, 100]
+    for number, size in enumerate(sizes):
+        shop.shop.commit(*(order(1_000 * number + k) for k in range(size)))
+    taken: list[int] = []
+    take = Subscription.take
+
+    def counted(*given: Any, **named: Any) -> list[Any]:
+        events = take(*given, **named)
+        taken.append(sum(map(rows_in, events)))
+        assert taken[-1] <= 100 or len(events) == 1, "more rows only if they are of one transaction"
+        return events
+
+    monkeypatch.setattr(Subscription, "take", counted)
+    maintain(shop, plan, store, recorder)
+    assert sum(taken) == sum(sizes)
+    assert [len(one.changes) for one in recorder.deliveries["g"]] == sizes
     shop.assert_all_right(plan, store)
 
 

@@ -81,7 +81,9 @@ class Engines:
 
     def fitting(self, rows: "Held") -> "Held":
         """The same Z-set in the engine for its size."""
-        if isinstance(rows, MemoryZSet) and rows.size() > self.few_rows:
+        if isinstance(rows, MemoryZSet):
+            if rows.size() <= self.few_rows:
+                return rows
             rows = self.in_arrow(rows) if self.most_bytes else self.on_spark(rows)
         held: Any = rows
         in_arrow = not isinstance(held, MemoryZSet) and not _is_on_spark(held)

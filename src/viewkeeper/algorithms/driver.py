@@ -47,12 +47,13 @@ class Driver:
         self._ready: deque[tuple[Process, Any]] = deque([(algorithm, None)])
         self._run()
 
-    def deliver(self, transaction: Transaction) -> None:
-        """A transaction arrives at the warehouse."""
+    def deliver(self, *transactions: Transaction) -> None:
+        """Transactions arrive at the warehouse, in this order; the algorithm goes on when all of them wait."""
         self._refuse_if_failed()
-        self.queue.append(transaction)
-        if self._key_information is not None:
-            self._key_information.delivered(transaction)
+        for transaction in transactions:
+            self.queue.append(transaction)
+            if self._key_information is not None:
+                self._key_information.delivered(transaction)
         self._run()
 
     def answer(self, ticket: Ticket, rows: Any) -> None:

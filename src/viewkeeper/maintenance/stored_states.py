@@ -37,16 +37,10 @@ class StoredStates:
     def commit(self, group: str, changes: Sequence[GroupChange], figures: Callable[[], Mapping[str, Any]]) -> None:
         with self._commit() as commit:
             commit.measured(lambda: {REFRESHES: {group: dict(figures())}})
-            before, not_stored = self._files.log.last(), self._self_maintained.unstored(group)
+            before = self._files.log.last()
+            not_stored = self._self_maintained.unstored(group) | self._summaries.unstored(group)
             stored = [
-                (
-                    change.vector,
-                    {
-                        view: deltas
-                        for view, deltas in self._summaries.stored_part(group, change.deltas).items()
-                        if view not in not_stored
-                    },
-                )
+                (change.vector, {view: deltas for view, deltas in change.deltas.items() if view not in not_stored})
                 for change in changes
             ]
             commit.states(group, stored, passed_on=[change.deltas for change in changes])

@@ -1,12 +1,13 @@
 """Z-sets as tables and frames with the types that a relation declares."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewkeeper.algebra.zset import Row
 from viewkeeper.errors import SourceError
 from viewkeeper.lake.log.columns import WEIGHT, arrow_schema, spark_schema
 from viewkeeper.lake.tables.signed_rows import frame_in_spark, table_in_arrow
@@ -25,8 +26,8 @@ def signed_rows(deltas: Sequence[Any], relation: Relation) -> "tuple[pa.Table | 
     A change is a Z-set, an Arrow table or a frame with weights. Those on the driver stay there, and are added up.
     """
     frames = [_typed(frame, relation) for delta in deltas if (frame := frame_in_spark(delta)) is not None]
-    tables = [weighted_table(delta, relation) for delta in deltas if frame_in_spark(delta) is None]
-    small = netted(pa.concat_tables(tables), relation) if tables else None
+    here = [delta for delta in deltas if frame_in_spark(delta) is None]
+    small = netted(_weighted_sum(here, relation), relation) if here else None
     if not frames:
         return (small, small.num_rows) if small is not None and small.num_rows else (None, 0)
     if small is not None and small.num_rows:
@@ -45,11 +46,25 @@ def netted(table: pa.Table, relation: Relation) -> pa.Table:
 
 def weighted_table(delta: Any, relation: Relation) -> pa.Table:
     """The rows of a change on the driver, with `_vk_weight`."""
+    return _weighted_sum([delta], relation)
+
+
+def _weighted_sum(deltas: Iterable[Any], relation: Relation) -> pa.Table:
+    """The rows of all changes, with `_vk_weight`: thousands of small ones become columns once, not one by one."""
     schema = arrow_schema(tuple(zip(relation.columns, relation.types, strict=True)), signed=False)
-    if (table := table_in_arrow(delta)) is not None:
-        arrays = [canonical_floats(table[field.name].cast(field.type)) for field in schema]
-        return pa.Table.from_arrays([*arrays, table[WEIGHT].cast(pa.int64())], [*relation.columns, WEIGHT])
-    rows = list(delta.keep(relation.columns).weights())
+    tables: list[pa.Table] = []
+    rows: list[tuple[Row, int]] = []
+    for delta in deltas:
+        if (table := table_in_arrow(delta)) is None:
+            rows += delta.keep(relation.columns).weights()
+        else:
+            arrays = [canonical_floats(table[field.name].cast(field.type)) for field in schema]
+            names = [*relation.columns, WEIGHT]
+            tables.append(pa.Table.from_arrays([*arrays, table[WEIGHT].cast(pa.int64())], names))
+    return pa.concat_tables([*tables, _table_of_rows(rows, relation, schema)])
+
+
+def _table_of_rows(rows: Sequence[tuple[Row, int]], relation: Relation, schema: pa.Schema) -> pa.Table:
     values = zip(*(row for row, _ in rows), strict=True) if rows else ((),) * len(schema)
     try:
         arrays = [canonical_floats(pa.array(v, field.type)) for field, v in zip(schema, values, strict=True)]

@@ -83,10 +83,11 @@ class Alignment:
 
     def _meeting(self) -> dict[str, int] | None:
         """How many changes of each view make the next state."""
-        if len(self._installed) == 1:
-            ((view, alone),) = self._installed.items()
-            if alone.waiting and alone.waiting[0].transactions:
-                return {view: 1}
+        # Almost always: the next change of every view reflects the same transactions.
+        heads = [installed.waiting[0] if installed.waiting else None for installed in self._installed.values()]
+        first = heads[0]
+        if first is not None and first.transactions and all(_reflects_the_same(first, other) for other in heads[1:]):
+            return dict.fromkeys(self._installed, 1)
         counts = dict.fromkeys(self._installed, 0)
         together: set[Place] = set()
         missing: dict[str, set[Place]] = {view: set() for view in self._installed}
@@ -114,6 +115,15 @@ def merged(changes: Sequence[GroupChange]) -> GroupChange:
         for view, some in change.deltas.items():
             deltas[view] = (*deltas.get(view, ()), *some)
     return GroupChange(vector, deltas, tuple(one for change in changes for one in change.transactions))
+
+
+def _reflects_the_same(one: ViewDelta, other: ViewDelta | None) -> bool:
+    if other is None or len(one.transactions) != len(other.transactions):
+        return False
+    return all(
+        mine.position == theirs.position and mine.source == theirs.source
+        for mine, theirs in zip(one.transactions, other.transactions, strict=True)
+    )
 
 
 def _places(delta: ViewDelta) -> set[Place]:

@@ -83,9 +83,13 @@ class DerivedView:
         return self.view.relations
 
     def follow(self, changes: Sequence[GroupChange]) -> list[GroupChange]:
-        for change in changes:
-            self._states += 1
-            self._driver.deliver(Transaction(self._source, position(self._states), self._rows(change)))
+        first, self._states = self._states + 1, self._states + len(changes)
+        self._driver.deliver(
+            *(
+                Transaction(self._source, position(number), self._rows(change))
+                for number, change in enumerate(changes, start=first)
+            )
+        )
         while self._questions:
             ticket, query = self._questions.pop(0)
             self._driver.answer(ticket, self._answer(query, changes))

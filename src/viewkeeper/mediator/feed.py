@@ -33,6 +33,7 @@ from viewkeeper.messages import Fetch, Position
 from viewkeeper.sources.base import PATIENCE, Batch, Source
 
 MOST_WAITING = 20_000
+"""Rows of transactions that the slowest subscription has not taken, beyond which the source is not read on."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 15.0
 READERS = 4
 
@@ -198,7 +199,7 @@ class Feed(Stream):
             self._news.wait_for(self._may_read_on)
 
     def _may_read_on(self) -> bool:
-        return self._turn.is_set() or self._readings > 0 or self._behind() < self._most_waiting
+        return self._turn.is_set() or self._readings > 0 or self._rows_behind() < self._most_waiting
 
     def measure(self) -> None:
         """Ask how much the source keeps for us."""

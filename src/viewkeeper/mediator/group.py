@@ -27,7 +27,7 @@ from viewkeeper.mediator.known_rows import MOST_KNOWN, KnownRows
 from viewkeeper.mediator.maintained import MaintainedView, Maintenance
 from viewkeeper.mediator.missing_parts import LOOK_EVERY, MissingParts
 from viewkeeper.mediator.report import GroupReport
-from viewkeeper.mediator.stream import Event, Stream
+from viewkeeper.mediator.stream import Event, Stream, rows_in
 from viewkeeper.mediator.unknown_rows import Unknown
 from viewkeeper.mediator.waits import GivenUp, WaitStore
 from viewkeeper.mediator.without_quiet import MOST_BEHIND_ANSWERS, without_quiet
@@ -37,10 +37,10 @@ from viewkeeper.sources.layout import VIEW
 from viewkeeper.sources.local_queries import LocalSweep
 from viewkeeper.sql.view import View, columns_read
 
-FIRST_IN_PROGRESS, MOST_IN_PROGRESS = 256, 20_000
-"""Transactions of a source that are taken and not yet part of a state; more are taken only if an answer shows them. Few
-at first, so that the first commit after a start comes soon however much has gathered: whoever is killed every few
-seconds gets ahead. Every commit doubles them."""
+FIRST_IN_PROGRESS, MOST_IN_PROGRESS = 256, 8_192
+"""Rows of a source's transactions that are taken and not yet part of a state; more are taken only if an answer shows
+them, or if they are of one transaction. Few at first, so that the first commit after a start comes soon however much
+has gathered: whoever is killed every few seconds gets ahead. Every commit doubles them."""
 OWN = "_vk_"
 """how the names of views begin that are viewkeeper's own, and shown to nobody"""
 ADVANCE_EVERY = 60.0
@@ -178,6 +178,7 @@ class Group:
         """when each view with an interval was last forced to a state"""
         self._in_progress: dict[Place, Transaction] = {}
         self._in_progress_of: dict[str, deque[Position]] = {source: deque() for source in plan.sources}
+        self._rows_in_progress = dict.fromkeys(plan.sources, 0)
         self._advanced = monotonic()
         self._progress = _Progress(dict(self.vector), {}, idle=False)
         self._runs: dict[str, object] = {}
@@ -239,9 +240,7 @@ class Group:
                 progressed |= channel.receive(self._deliver, self._most_of(source))
             except SourceError as error:
                 self._source_failed(source, error)
-        while self._instant:
-            self._instant.popleft()()
-            progressed = True
+        progressed |= self._work()
         progressed |= self._force_overdue()
         for channel in self.channels.values():
             progressed |= channel.send()
@@ -256,11 +255,23 @@ class Group:
         )
         return progressed or gave_up
 
+    def _work(self) -> bool:
+        """The algorithms go on with what has come, until they wait for a source; whether a question was answered."""
+        answered = False
+        while True:
+            for name, view in tuple(self.views.items()):
+                self._guarded(name, view.work)
+            if not self._instant:
+                return answered
+            answered = True
+            for _ in range(len(self._instant)):
+                self._instant.popleft()()
+
     def _most_of(self, source: str) -> int | None:
-        """How many more transactions of a source are taken; all, if a part is missing that may be among them."""
+        """How many more rows of a source are taken; all, if a part is missing that may be among them."""
         if source in self._missing.sources:
             return None
-        return max(self._most_in_progress - len(self._in_progress_of[source]), 0)
+        return max(self._most_in_progress - self._rows_in_progress[source], 0)
 
     def caught_up(self, ends: Vector, *, settled: bool = False) -> bool:
         """Whether everything up to these positions is part of a committed state, or waits for the rest of a global
@@ -350,6 +361,7 @@ class Group:
         self._in_progress[event.source, event.position] = taken
         self._since[event.source, event.position] = monotonic()
         self._in_progress_of[event.source].append(event.position)
+        self._rows_in_progress[event.source] += rows_in(event)
         traffic = self.channels[event.source].traffic
         traffic.transactions += 1
         traffic.merged += event.merged
@@ -417,6 +429,8 @@ class Group:
         for transaction in self._in_progress.values():
             if self.views.get(name) is view:
                 self._guarded(name, partial(view.deliver, transaction))
+        if self.views.get(name) is view:
+            self._guarded(name, view.work)
 
     def _give_up(self, given: Sequence[GivenUp]) -> bool:
         """The parts of these that are here need no others from now on; whether there is any."""
@@ -575,9 +589,9 @@ class Group:
         }
 
     def _done(self, place: Place) -> None:
-        del self._in_progress[place]
+        source, position = place
+        self._rows_in_progress[source] -= rows_in(self._in_progress.pop(place))
         self._missing.done(place)
         self._since.pop(place, None)
-        source, position = place
         # Almost always the oldest: a source's transactions become part of states in their order.
         self._in_progress_of[source].remove(position)

@@ -8,6 +8,7 @@ What an algorithm stores may be more than the view shows: keyed ones add the key
 
 A ΔIS takes a while, and other sources go on meanwhile. Everything still reaches the driver in the order in which it
 came from the sources, each message in the place that it took when it came: all views of a group follow one schedule.
+What came since the driver last ran reaches it at once, so that an algorithm which takes batches gets them.
 """
 
 from collections import deque
@@ -166,7 +167,7 @@ class MaintainedView:
             self._fan_out.learn(hop, keys, rows)
 
     def deliver(self, transaction: Transaction) -> None:
-        """A transaction of a source arrives."""
+        """A transaction of a source arrives; the algorithm takes it with the next `work`."""
         if relies_on_single(self.how):
             refuse_several(transaction, self.how)
         self._inbox.take_place(_place_of(transaction))
@@ -203,13 +204,22 @@ class MaintainedView:
     def _complete(self, message: Message) -> None:
         """A message that may have waited for its ΔIS is there."""
         self._inbox.fill(_place_of(message) if isinstance(message, Transaction) else message[0], message)
+
+    def work(self) -> None:
+        """The algorithm goes on with what has arrived, transactions without an answer between them at once."""
+        transactions: list[Transaction] = []
         for arrived in self._inbox.complete():
             if isinstance(arrived, Transaction):
                 self._behind_answers += self._answers > 0
-                self.driver.deliver(arrived)
+                transactions.append(arrived)
             else:
                 self._answers += 1
+                if transactions:
+                    self.driver.deliver(*transactions)
+                    transactions = []
                 self.driver.answer(*arrived)
+        if transactions:
+            self.driver.deliver(*transactions)
 
 
 def relies_on_single(how: Maintenance) -> bool:

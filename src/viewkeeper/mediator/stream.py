@@ -7,8 +7,10 @@ Who reads the source appends to it (`feed.py` in a thread, the simulator event b
 
 import threading
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from viewkeeper.algebra.zset import Row
 from viewkeeper.errors import PositionLost, ProtocolError, ViewkeeperError
@@ -19,7 +21,7 @@ Event = Transaction | Disruption
 Weights = list[tuple[Row, int]]
 
 TRIMMED = 4_096
-"""Events that every subscription has taken and that the log may still hold."""
+"""Rows that every subscription has taken and that the log may still hold."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,10 @@ class Stream(ABC):
         """that have come and concern a subscription, each counted once"""
         self._news = threading.Condition()
         self._log: list[Event] = []
+        self._rows: list[int] = []
+        """for each event of the log, how many rows have come up to its end"""
         self._dropped = 0
+        self._dropped_rows = 0
         self._forgotten: Position = after or ""
         self._counted: Position = after or ""
         """up to here transactions are counted"""
@@ -83,7 +88,9 @@ class Stream(ABC):
             if batch.events and batch.events[0].position < self.upto:
                 late = batch.events[0].position
                 raise ProtocolError(f"{self.name} delivers {late} after everything up to {self.upto}")
+            before = self._end_rows
             self._log.extend(batch.events)
+            self._rows.extend(before + rows for rows in accumulate(map(rows_in, batch.events)))
             self.transactions += sum(
                 any(one.concerned_by(event) for one in self._subscriptions)
                 for event in batch.events
@@ -97,25 +104,41 @@ class Stream(ABC):
         self._wake()
 
     def _behind(self) -> int:
+        """Events that the slowest subscription has not taken."""
         slowest = min((subscription.place for subscription in self._subscriptions), default=self._end)
         return self._end - slowest
+
+    def _rows_behind(self) -> int:
+        """The rows of these."""
+        return self._end_rows - self._rows_before(len(self._log) - self._behind())
+
+    def _rows_before(self, place: int) -> int:
+        """How many rows have come before a place in the log."""
+        return self._rows[place - 1] if place else self._dropped_rows
 
     @property
     def _end(self) -> int:
         return self._dropped + len(self._log)
 
+    @property
+    def _end_rows(self) -> int:
+        return self._rows_before(len(self._log))
+
     def _trim(self) -> None:
         """Forget what every subscription has taken."""
         taken = len(self._log) - self._behind()
-        if taken > TRIMMED or taken == len(self._log):
+        if self._rows_before(taken) - self._dropped_rows > TRIMMED or taken == len(self._log):
             self._forgotten = self._log[taken - 1].position if taken else self._forgotten
-            del self._log[:taken]
+            self._dropped_rows = self._rows_before(taken)
             self._dropped += taken
+            del self._log[:taken], self._rows[:taken]
 
     def _begin_again(self, after: Position) -> None:
         """The events after a position, which is no later than any subscription's, are about to be appended again. A
         subscription passes over those that it has taken."""
+        self._dropped_rows = self._end_rows
         self._log.clear()
+        self._rows.clear()
         self.upto = self._forgotten = after
         self.begun = False
         for subscription in self._subscriptions:
@@ -124,6 +147,11 @@ class Stream(ABC):
     def _wake(self) -> None:
         for subscription in tuple(self._subscriptions):
             subscription.wake()
+
+
+def rows_in(event: Event) -> int:
+    """The rows that it changes, by which is counted how much waits; whatever it is, it counts as one at least."""
+    return max(len(event.changes), 1) if isinstance(event, Transaction) else 1
 
 
 def _standing(event: Event, position: Position) -> bool:
@@ -160,7 +188,8 @@ class Subscription:
         return relations is None or bool(event.parts) or not event.relations.isdisjoint(relations)
 
     def take(self, most: int | None = None, until: Position | None = None) -> list[Event]:
-        """The next events up to a position, at most so many; those of one position stay together."""
+        """The next events up to a position, or of so many rows at most but one event at least; those of one position
+        stay together."""
         feed = self.feed
         with feed._news:
             begin = self.place - feed._dropped
@@ -168,7 +197,10 @@ class Subscription:
             while begin < len(feed._log) and not self._is_new(feed._log[begin]):
                 begin += 1
             self.place = feed._dropped + begin
-            end = len(feed._log) if most is None else min(begin + most, len(feed._log))
+            end = len(feed._log)
+            if most is not None:
+                end = bisect_right(feed._rows, feed._rows_before(begin) + most, lo=begin)
+                end = begin + 1 if end == begin < len(feed._log) and most else end
             while begin < end < len(feed._log) and feed._log[end].position == feed._log[end - 1].position:
                 end += 1
             events = feed._log[begin:end]

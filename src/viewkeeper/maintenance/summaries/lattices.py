@@ -142,10 +142,9 @@ class Summaries:
 
     # --- following the core ---
 
-    def stored_part(self, group: str, deltas: Mapping[str, Any]) -> dict[str, Any]:
-        """What the core itself stores of the changes of a state: not its feeds, which are passed on or noted."""
-        feeds = {lattice.facts.feed for lattice in self._fed_by(group) if not lattice.facts.readable}
-        return {view: changes for view, changes in deltas.items() if view not in feeds}
+    def unstored(self, group: str) -> frozenset[str]:
+        """Feeds of a core: their changes are passed on or noted, and the core itself stores nothing of them."""
+        return frozenset(lattice.facts.feed for lattice in self._fed_by(group) if not lattice.facts.readable)
 
     def _fed_by(self, group: str) -> list[Lattice]:
         return [lattice for lattice in self.lattices().values() if lattice.facts.core == group]
