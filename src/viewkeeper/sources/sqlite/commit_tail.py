@@ -11,6 +11,7 @@ writers.
 
 import sqlite3
 import threading
+from array import array
 from bisect import bisect_right
 from pathlib import Path
 
@@ -29,6 +30,8 @@ CHANCE = 0.02
 LONGEST_CHANCE = 0.2
 BETWEEN_CHANCES = 0.05
 MOST_PIECES = 1_000_000
+PIECES_AT_ONCE = 4_000
+"""Pieces that are given out at once, however many there are."""
 
 
 class CommitTail:
@@ -38,8 +41,10 @@ class CommitTail:
         self._database, self._installation, self._known_ends = database, installation, known_ends
         self._commits = WalCommits(Path(f"{database.path}-wal"), installation.names.mark)
         self._changed = threading.Condition()
-        self._ends: list[int] = []
-        self._pieces: list[Piece] = []
+        self._ends, self._exact = array("q"), bytearray()
+        """the ends of the pieces, each of which begins where the one before it ends, and which of them are exact"""
+        self._start = 0
+        """where the first piece begins"""
         self._head = 0
         self._waiting: list[threading.Event] = []
         """what tells those that wait for changes to stop"""
@@ -65,7 +70,8 @@ class CommitTail:
         return self._error is not None
 
     def pieces_behind(self, last: int, patience: float, stop: threading.Event) -> list[Piece]:
-        """The pieces behind a number, without a gap; none if there is no change in time, or before it is to stop."""
+        """The next pieces after a number, without a gap; none if there is no change in time, or before it is to
+        stop."""
         with self._changed:
             self._waiting.append(stop)
             try:
@@ -79,13 +85,17 @@ class CommitTail:
                     raise self._error
                 return []
             place = bisect_right(self._ends, last)
-            pieces = self._pieces[place:]
+            pieces = [self._piece(number) for number in range(place, min(place + PIECES_AT_ONCE, len(self._ends)))]
         first = pieces[0]
         if first.start > last:
             pieces.insert(0, Piece(last, first.start, exact=False))
         elif first.start < last:
             pieces[0] = Piece(last, first.end, exact=False)
         return self._known_ends.cut(pieces)
+
+    def _piece(self, number: int) -> Piece:
+        start = self._ends[number - 1] if number else self._start
+        return Piece(start, self._ends[number], exact=bool(self._exact[number]))
 
     def forget(self, last: int) -> None:
         """Nothing up to this number will be asked for again."""
@@ -215,20 +225,19 @@ class CommitTail:
             found = self._commits.between(last, head, root, held=held)
         else:
             found = [(head, False)]
-        pieces = []
-        for end, exact in found:
-            pieces.append(Piece(last, end, exact))
-            last = end
         with self._changed:
-            self._pieces += pieces
-            self._ends += [piece.end for piece in pieces]
+            if not self._ends:
+                self._start = last
+            self._ends.extend(end for end, _ in found)
+            self._exact.extend(exact for _, exact in found)
             self._head = head
-            self._drop(len(self._pieces) - MOST_PIECES)
+            self._drop(len(self._ends) - MOST_PIECES)
             self._changed.notify_all()
 
     def _drop(self, count: int) -> None:
         if count > 0:
-            del self._pieces[:count], self._ends[:count]
+            self._start = self._ends[count - 1]
+            del self._ends[:count], self._exact[:count]
 
     def _root(self, connection: sqlite3.Connection) -> int:
         """The page of `head`; a VACUUM may move it."""

@@ -3,10 +3,14 @@
     commit frames that come with a page of `head`  =  the commits that changed something captured, and their last seq
 
 A commit writes every page that it changed as a frame, and marks the last one. `head` is one page, so the frames of a
-commit tell its last seq. A frame counts only if it has the salts of the file's header and the chain of checksums
-holds up to it, and if all of it lies before a state that SQLite itself has shown us: nothing is read after the commit
-that made `head` what that state says. When the file is written from its beginning again (a restart), the rest of the
-former generation still stands after the new frames; it is read first, if nothing of it can be overwritten yet.
+commit tell its last seq. A frame counts only if it has the salts of the file's header, and if all of it lies before a
+state that SQLite itself has shown us: nothing is read after the commit that made `head` what that state says. When the
+file is written from its beginning again (a restart), the rest of the former generation still stands after the new
+frames; it is read first, if nothing of it can be overwritten yet.
+
+A file that was not restarted since it was read to a place has every commit between that place and the state, whole:
+a restart writes the header, with new salts, before it overwrites a frame. After a restart that commit may be in either
+generation, or in none, and frames count only as far as the chain of their checksums holds.
 
 Anything unexpected ends in "not known", which makes one merged transaction out of several. It never splits one.
 """
@@ -137,7 +141,7 @@ class WalCommits:
         if generation is None or place is None:
             return None
         if place.generation == generation:
-            bounds, end = self._scan(file, place, root, head)
+            bounds, end = self._scan(file, place, root, head, is_there=True)
             return self._accepted(file, generation, bounds, end, last, head)
         rest: list[Bound] = []
         known, end = held, place
@@ -186,9 +190,11 @@ class WalCommits:
         at_end = os.pread(file, FRAME_HEADER, end.generation.offset(end.frame)) == b""
         return bounds, end, untouched and (whole_frames or not at_end)
 
-    def _scan(self, file: int, place: Place, root: int, head: int) -> tuple[list[Bound], Place]:
+    def _scan(
+        self, file: int, place: Place, root: int, head: int, *, is_there: bool = False
+    ) -> tuple[list[Bound], Place]:
         """The commits after a place, as far as frames are valid but not after the one that ends with `head`; and the
-        place after the last of them.
+        place after the last of them. `is_there`: that one is among them for sure, so all frames before it are valid.
 
         When the version of the schema changes, `head` may have been on another page before: then what comes next may be
         more than one transaction.
@@ -216,7 +222,8 @@ class WalCommits:
                     seq = None
                 if ended:
                     del frames[number:]
-            valid = _valid(buffer, generation, seed, [checksum for _, _, checksum in frames])
+            checksums = [checksum for _, _, checksum in frames]
+            valid = len(frames) if is_there else _valid(buffer, generation, seed, checksums)
             for number, last, follows, version in commits:
                 if number <= valid and last <= head:
                     # One that writes the page and leaves its number as it is has changed nothing captured.
@@ -319,7 +326,7 @@ def _valid(buffer: bytes, generation: Generation, seed: tuple[int, int], checksu
         words = array("I", content)
         words.byteswap()
         content = words.tobytes()
-    pairs = memoryview(content).cast("Q")
+    pairs = array("Q", content)
     stride = generation.frame_size // 8
     low = int.from_bytes(b"\xff\xff\xff\xff\0\0\0\0" * count, "little")
     before = [seed, *checksums[:-1]]
@@ -327,7 +334,7 @@ def _valid(buffer: bytes, generation: Generation, seed: tuple[int, int], checksu
     second = _side_by_side([other for _, other in before])
     # The header of a frame counts with its first 8 bytes; 16 more hold the salts and the checksum.
     for place in (0, *range(FRAME_HEADER // 8, stride)):
-        pair = int.from_bytes(pairs[place::stride].tobytes(), "little")
+        pair = int.from_bytes(pairs[place::stride], "little")
         first = first + (pair & low) + second & low
         second = second + (pair >> 32 & low) + first & low
     for number, (one, other) in enumerate(checksums):
