@@ -4,11 +4,11 @@
 
 The source is SQLite in a new folder, or the PostgreSQL database of `--url`, in which the table `sustained_orders` is
 made and dropped. The views: a summary of 100 groups with MAX, whose hidden table has a row per value, and a selection.
-Every ten seconds: the memory of the process (RSS), the size of the warehouse by kind of file, commits, and the
-transactions that were not captured yet, or captured and not taken by the slowest group. Prints JSON: the samples, the
-bytes that were written per transaction and per commit, RSS and lag in the first and in the last minute, what a day
-would grow to at this rate, and what `vacuum` takes away. Nothing is deleted meanwhile, so what the disk grows by is
-what was written.
+Every ten seconds: the memory of the process (RSS, its own and that of the JVM, if it started one) and its CPU time, the
+size of the warehouse by kind of file, commits, and the transactions that were not captured yet, or captured and not
+committed by the slowest group. Prints JSON: the samples, the bytes that were written and the CPU time per transaction,
+RSS and lag in the first and in the last minute, what a day would grow to at this rate, and what `vacuum` takes away.
+Nothing is deleted meanwhile, so what the disk grows by is what was written.
 """
 
 import argparse
@@ -133,39 +133,49 @@ def sizes(root: Path) -> Counter[str]:
     return found
 
 
-def resident(pid: int) -> int:
-    """The memory of a process and of those that it started, in bytes."""
-    total = 0
+def resident(pid: int) -> tuple[float, float]:
+    """The memory of a process, and of those that it started, in MB."""
+    own = started = 0.0
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            if int(entry.name) == pid or int(fields[1]) == pid:
-                total += int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
+            size = int(fields[21]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+            own += size if int(entry.name) == pid else 0
+            started += size if int(fields[1]) == pid else 0
         except (OSError, IndexError, ValueError):
             continue
-    return total
+    return round(own, 1), round(started, 1)
+
+
+def cpu_seconds(pid: int) -> float:
+    """The CPU time of a process so far, all of its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def sample(lake: Path, process: int, writer: Writer, began: float) -> dict[str, Any]:
     with Warehouse.open(lake, read_only=True) as warehouse:
         status = warehouse.status()
     on_disk = sizes(lake)
-    sources = status.running.report.sources if status.running else ()
-    written, captured = writer.done, sum(source.transactions for source in sources)
-    waiting = sum(source.waiting for source in sources)
+    report = status.running.report if status.running else None
+    written, captured = writer.done, report.transactions if report else 0
+    waiting = max((sum(group.behind.values()) for group in report.groups), default=0) if report else 0
+    own, jvm = resident(process)
     return {
         "seconds": round(monotonic() - began, 1),
         "transactions": written,
         "processed": captured - waiting,
         "commits": status.commit,
         "states": max(view.state for view in status.views),
-        "rss_mb": round(resident(process) / 1e6, 1),
+        "rss_mb": own,
+        "jvm_rss_mb": jvm,
+        "cpu_seconds": cpu_seconds(process),
         "disk_mb": {kind: round(size / 1e6, 2) for kind, size in on_disk.items() if kind != "files"},
         "files": on_disk["files"],
         "not_captured": written - captured,
-        "captured_and_waiting": waiting,
+        "captured_and_not_committed": waiting,
     }
 
 
@@ -211,10 +221,11 @@ def _figures(samples: list[dict[str, Any]]) -> dict[str, Any]:
         "seconds": round(seconds, 1),
         "transactions_per_second": round(transactions / seconds, 1),
         "commits_per_second": round(commits / seconds, 2),
+        "cpu_seconds_per_1000": round((after["cpu_seconds"] - before["cpu_seconds"]) * 1_000 / transactions, 3),
         "bytes_per_transaction": round(grown / transactions, 1),
         "bytes_per_commit": round(grown / commits),
         "rss_mb": [min(one["rss_mb"] for one in samples), max(one["rss_mb"] for one in samples)],
-        "most_lag": max(one["not_captured"] + one["captured_and_waiting"] for one in samples),
+        "most_lag": max(one["not_captured"] + one["captured_and_not_committed"] for one in samples),
     }
 
 
