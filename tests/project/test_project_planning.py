@@ -13,7 +13,7 @@ from viewkeeper import Project, ViewkeeperError
 from viewkeeper.errors import DamagedWarehouse, DefinitionError
 from viewkeeper.lake.log.source_files import SourceDefinition
 from viewkeeper.planner.altering.alteration import Alteration
-from viewkeeper.planner.altering.groups import Groups
+from viewkeeper.planner.groups import Groups
 from viewkeeper.project.ownership import FILE, MadeCube, Owned, read_owned, write_owned
 from viewkeeper.project.places import Place
 from viewkeeper.project.planning import source_step, stored_dependants
