@@ -1,5 +1,6 @@
 """Settings of the whole suite, and what it shares: one Spark session, one server of each kind."""
 
+import faulthandler
 import os
 import signal
 from collections.abc import Iterator
@@ -53,6 +54,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
         if used & SERVERS:
             item.add_marker("servers")
+        if item.get_closest_marker("soak"):
+            item.add_marker(pytest.mark.timeout(0))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("soak"):
+        # A long run is no hang: see `faulthandler_timeout` in pyproject.toml.
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from viewkeeper import Warehouse
+from waiting import LONG, program
 
 BIG = "CREATE MATERIALIZED VIEW big AS SELECT id FROM shop.orders"
 
@@ -71,18 +72,13 @@ def lake(tmp_path: Path) -> Path:
 
 def interrupted(waiting: str, *words: str, lake: Path) -> tuple[int, str, str]:
     """The exit code, and what was written besides."""
-    program = [sys.executable, "-c", PROGRAM.format(waiting=waiting), *words, "-w", str(lake)]
-    with subprocess.Popen(
-        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    command = [sys.executable, "-c", PROGRAM.format(waiting=waiting), *words, "-w", str(lake)]
+    with program(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "here\n", process.stderr and process.stderr.read()
         process.send_signal(signal.SIGINT)
-        try:
-            # To one that waits for its input: go on.
-            out, err = process.communicate("\n", timeout=60)
-        finally:
-            process.kill()
+        # To one that waits for its input: go on.
+        out, err = process.communicate("\n", timeout=LONG)
     return process.returncode, out, err
 
 

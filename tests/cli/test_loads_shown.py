@@ -21,6 +21,7 @@ from viewkeeper.cli.view_lines import VIEW_HEADINGS, view_rows
 from viewkeeper.clock import now
 from viewkeeper.maintenance.load_progress import LoadProgress
 from viewkeeper.mediator.report import GroupReport, Report, SourceReport, ViewReport
+from waiting import LONG, program
 
 
 @pytest.fixture
@@ -182,16 +183,14 @@ def in_a_terminal(words: list[str], **environment: str) -> str:
     clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
     told = {**clean, "TERM": "xterm-256color", **environment}
     shown = b""
-    with subprocess.Popen(
-        [sys.executable, "-m", "viewkeeper", *words], stdout=theirs, stderr=theirs, env=told
-    ) as process:
+    with program([sys.executable, "-m", "viewkeeper", *words], stdout=theirs, stderr=theirs, env=told) as process:
         os.close(theirs)
         while True:
             try:
                 shown += os.read(ours, 100_000)
             except OSError:  # the other side is closed
                 break
-        assert process.wait(60) == 0
+        assert process.wait(LONG) == 0
     os.close(ours)
     return shown.decode()
 

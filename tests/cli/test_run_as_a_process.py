@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from viewkeeper.cli.main import viewkeeper
+from waiting import LONG, program
 
 
 def command(*words: object) -> list[str]:
@@ -44,7 +45,7 @@ def order(lake: Path, number: int) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_with_a_summary(lake: Path, number: signal.Signals) -> None:
-    with subprocess.Popen(
+    with program(
         command("run", "--json", "-w", lake), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
@@ -58,7 +59,7 @@ def test_a_signal_ends_it_with_a_summary(lake: Path, number: signal.Signals) -> 
         assert (told["pid"], told["alive"]) == (process.pid, True)
         assert f"running    process {process.pid} on " in output("status", "-w", lake)
         process.send_signal(number)
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=LONG)
     assert (process.returncode, stderr) == (0, "")
     end = json.loads(stdout.splitlines()[-1])
     assert end["seconds"] > 0
@@ -68,12 +69,12 @@ def test_a_signal_ends_it_with_a_summary(lake: Path, number: signal.Signals) -> 
 
 
 def test_after_a_kill_it_goes_on(lake: Path) -> None:
-    with subprocess.Popen(command("run", "--json", "-w", lake), stdout=subprocess.PIPE, text=True) as process:
+    with program(command("run", "--json", "-w", lake), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()
         order(lake, 1)
         process.kill()
-        process.wait(60)
+        process.wait(LONG)
     told = output("status", "-w", lake)
     assert "that process is gone" in told
     order(lake, 2)
@@ -84,15 +85,16 @@ def test_after_a_kill_it_goes_on(lake: Path) -> None:
 def test_a_terminal_gets_a_live_table(lake: Path) -> None:
     ours, theirs = pty.openpty()
     words = command("run", "-w", lake)
-    with subprocess.Popen(words, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"}) as process:
+    with program(words, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"}) as process:
+        # Reading fails when the process has ended, if nothing else holds its end open.
+        os.close(theirs)
         shown = ""
         while "queries" not in shown:
             shown += os.read(ours, 100_000).decode()
         process.send_signal(signal.SIGINT)
         while "stopped after" not in shown:
             shown += os.read(ours, 100_000).decode()
-        assert process.wait(60) == 0
-    os.close(theirs)
+        assert process.wait(LONG) == 0
     os.close(ours)
     assert "position" in shown
     assert "trouble" in shown

@@ -11,6 +11,7 @@ import pytest
 
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
+from waiting import LONG, program
 
 ENGINES = {"pyspark", "py4j", "deltalake", "pyarrow", "pandas"}
 MODULES = """
@@ -82,13 +83,13 @@ def test_spark_errors_are_said_in_two_lines(lake: Path) -> None:
 
 def test_a_closed_pipe_ends_a_query(lake: Path) -> None:
     words = command("query", "SELECT id FROM range(1000000)", "--format", "csv", "-w", lake)
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with program(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"id\n"
         process.stdout.close()
         assert process.stderr is not None
         assert process.stderr.read() == b""
-        assert process.wait(60) == 141
+        assert process.wait(LONG) == 141
 
 
 # The rows of the first partition come at once, those of the second take a million steps each.
@@ -102,7 +103,7 @@ WHERE id < 50000 OR
 @pytest.mark.parametrize("when", ["starting", "running"])
 def test_an_interrupt_stops_cleanly(lake: Path, when: str) -> None:
     words = command("query", ENDLESS, "-w", lake, *(["--format", "csv"] if when == "running" else []))
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with program(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         if when == "running":
@@ -112,15 +113,15 @@ def test_an_interrupt_stops_cleanly(lake: Path, when: str) -> None:
             assert process.stderr.readline() == "starting Spark ...\n"
         assert os.listdir(lake / "_viewkeeper" / "pins"), "the snapshot is pinned"
         process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=120)
+        _, stderr = process.communicate(timeout=LONG)
     assert (process.returncode, stderr.strip()) == (130, "stopped")
     assert not os.listdir(lake / "_viewkeeper" / "pins")
 
 
 def test_a_terminal_gets_a_drawn_table(lake: Path) -> None:
     ours, theirs = pty.openpty()
-    with subprocess.Popen(command("status", "-w", lake), stdout=theirs, env={**os.environ, "TERM": "xterm"}) as process:
-        assert process.wait(60) == 0
+    with program(command("status", "-w", lake), stdout=theirs, env={**os.environ, "TERM": "xterm"}) as process:
+        assert process.wait(LONG) == 0
     os.close(theirs)
     shown = os.read(ours, 100_000).decode()
     os.close(ours)

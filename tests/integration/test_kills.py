@@ -24,6 +24,7 @@ from viewkeeper.clock import Random, monotonic, now, seeded
 from viewkeeper.lake.log.commit_log import CommitLog
 from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.warehouse import Warehouse
+from waiting import LONG
 
 
 @pytest.fixture
@@ -52,7 +53,9 @@ class Keeper:
             text=True,
         )
         assert started.stdout is not None
-        assert started.stdout.readline() == "running\n", started.communicate()
+        if (said := started.stdout.readline()) != "running\n":
+            started.kill()
+            raise AssertionError(said + started.communicate()[0])
         return started
 
     def kill(self) -> None:
@@ -62,7 +65,10 @@ class Keeper:
 
     def stop(self) -> str:
         self.process.terminate()
-        said, _ = self.process.communicate(timeout=60)
+        try:
+            said, _ = self.process.communicate(timeout=LONG)
+        finally:
+            self.process.kill()
         assert self.process.returncode == 0, said
         return said
 
@@ -133,7 +139,7 @@ def survive(databases: ThreeDatabases, folder: Path, rounds: int, random: Random
         quiet.wait(2)
     finally:
         writers.kill()
-        writers.wait()
+        writers.wait(LONG)
         said = keeper.stop()
     with Warehouse.open(lake) as warehouse:
         warehouse.catch_up()
@@ -235,7 +241,7 @@ def killed_in_a_row(databases: ThreeDatabases, folder: Path, kills: int, random:
                 quiet.wait(0.1)
             assert process.poll() is None, log.read_text()
             process.kill()
-            process.wait()
+            process.wait(LONG)
             lived = monotonic() - begin
             assert writers.poll() is None
             for reader in readers:
@@ -251,7 +257,7 @@ def killed_in_a_row(databases: ThreeDatabases, folder: Path, kills: int, random:
         ended = now()
     finally:
         writers.kill()
-        writers.wait()
+        writers.wait(LONG)
     log_of_commits = CommitLog(LocalStore(lake))
     records = [log_of_commits.record(number) for number in range(first, status.commit + 1)]
     made = [one for one in records if one.commit == first or any(group.steps for group in one.groups.values())]

@@ -18,6 +18,7 @@ from viewkeeper.levels import Level
 from viewkeeper.mediator.feed import Feed
 from viewkeeper.storage.self_maintained import STORAGES
 from viewkeeper.warehouse import Warehouse
+from waiting import joined
 
 JOIN = """SELECT o.id, o.amount, p.name, r.name AS region
 FROM shop.orders o {kind} crm.people p ON o.cust = p.id {kind} geo.regions r ON p.region = r.id"""
@@ -95,7 +96,7 @@ def test_a_spanning_transaction_is_never_seen_half(
             warehouse.run(seconds=5)
         finally:
             done.set()
-            writer.join()
+            joined(writer)
         warehouse.catch_up()
         states = warehouse.states("both")
         assert len(states) > 3

@@ -10,6 +10,7 @@ from three_databases import WITHIN, three_databases
 from transfers import ACCOUNTS, accounts, transfer
 
 from viewkeeper.warehouse import Warehouse
+from waiting import LONG, joined
 
 # The regions of the people who order: a chain of dimensions in two other databases.
 CHAIN = "FROM shop.orders o JOIN crm.people p ON o.cust = p.id JOIN geo.regions r ON p.region = r.id"
@@ -43,7 +44,7 @@ def test_summaries_follow_three_databases_while_everyone_writes(
                 f"CREATE MATERIALIZED VIEW later_{name} TBLPROPERTIES ('refresh' = 'every 1 second') AS {select}"
             )
         warehouse.run(seconds=5)
-        writers.wait()
+        writers.wait(LONG)
         warehouse.catch_up()
         warehouse.refresh()
         status = warehouse.status()
@@ -75,7 +76,7 @@ def test_a_summary_never_shows_a_spanning_transaction_half(
             warehouse.run(seconds=5)
         finally:
             done.set()
-            writer.join()
+            joined(writer)
         warehouse.catch_up()
         states = warehouse.states("totals")
         assert len(states) > 3

@@ -13,6 +13,7 @@ from viewkeeper.checker.history import History
 from viewkeeper.checker.judge import check
 from viewkeeper.levels import Level
 from viewkeeper.warehouse import Warehouse
+from waiting import joined
 
 JOIN = "SELECT o.id, o.amount, p.id AS person, p.name FROM shop.orders o JOIN crm.people p ON o.cust = p.id"
 LEVELS = {"strobe": Level.STRONG, "c_strobe": Level.COMPLETE}
@@ -61,8 +62,7 @@ def test_levels_over_single_updates_and_a_halt_over_more(postgres_server: Postgr
         for writer in writers:
             writer.start()
         warehouse.catch_up(history=tmp_path / "first-{view}.json")
-        for writer in writers:
-            writer.join()
+        joined(*writers)
         warehouse.catch_up(history=tmp_path / "second-{view}.json")
         assert {one.view: (one.consistency, one.halted) for one in warehouse.status().views} == {
             name: (str(level), None) for name, level in LEVELS.items()

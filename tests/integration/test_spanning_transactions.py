@@ -16,6 +16,7 @@ from viewkeeper.checker.history import History
 from viewkeeper.checker.judge import check
 from viewkeeper.levels import Level
 from viewkeeper.warehouse import Warehouse
+from waiting import joined
 
 # Both halves of an account in one row: in a state that shows a transfer half, they do not add up to 100.
 BOTH = """SELECT h.id AS h_id, w.id AS w_id, h.amount AS home, w.amount AS away
@@ -45,8 +46,7 @@ def test_a_spanning_transaction_is_never_seen_half(urls: dict[str, str], mariadb
         end = threading.Timer(9, done.set)
         end.start()
         report = warehouse.run(10, history=tmp_path / "{view}.json")
-        end.join()
-        writer.join()
+        joined(end, writer)
         assert not report.halted
         warehouse.catch_up()
         assert all(warehouse.audit(name.replace("-", "_")).clean for name in algorithms)

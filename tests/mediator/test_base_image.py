@@ -17,6 +17,7 @@ from viewkeeper.mediator.feed import Feed
 from viewkeeper.messages import Change, Fetch, Position, position
 from viewkeeper.sources.base import Batch, Reading
 from viewkeeper.sql.relation import Relation
+from waiting import joined
 
 NUMBERS = Relation("x.numbers", "x", ("n",), ("BIGINT",), ("n",))
 
@@ -50,16 +51,14 @@ def test_every_vector_of_the_past_while_writers_write() -> None:
         for name, source in shop.sources.items():
             for relation, rows in source.at(vector[name]).items():
                 assert same(contents[relation], rows)
-        for thread in writers:
-            thread.join()
+        joined(*writers)
 
 
 def test_without_a_position_it_is_as_read_and_nothing_is_kept_of_the_stream() -> None:
     shop = Shop()
     writers = shop.write_all(40)
     contents, at = image_at(shop.sources, CATALOG, {"crm": position(2)}, Collected)
-    for thread in writers:
-        thread.join()
+    joined(*writers)
     assert at["crm"] == position(2)
     for name, source in shop.sources.items():
         for relation, rows in source.at(at[name]).items():
@@ -169,7 +168,7 @@ def test_an_image_shows_no_global_transaction_half() -> None:
     writer = threading.Thread(target=write)
     writer.start()
     contents, at = image_at(shop.sources, CATALOG, {}, Collected, spanning=("shop", "crm"))
-    writer.join()
+    joined(writer)
     orders = {row[0] for row, _ in contents["shop.orders"].weights()}
     people = {row[0] for row, _ in contents["crm.people"].weights()}
     assert 2 in orders

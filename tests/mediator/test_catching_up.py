@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from live_shop import THREE_WAY, WITHIN, MemoryStore, Shop, resumed
-from waiting import until
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.errors import PositionLost, SourceUnavailable, SourceUnfit
@@ -15,6 +14,7 @@ from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Change
 from viewkeeper.sources.base import Batch
+from waiting import until
 
 
 def order(number: int) -> Change:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from live_memory import LiveMemorySource
-from waiting import until
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import seeded
@@ -16,6 +15,7 @@ from viewkeeper.mediator.feed import Feed
 from viewkeeper.messages import Change, Fetch, Transaction, position
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import Operand
+from waiting import until
 
 NUMBERS = Relation("x.numbers", "x", ("n",), ("BIGINT",), ("n",))
 OPERAND = Operand(0, "r", NUMBERS)

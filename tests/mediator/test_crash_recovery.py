@@ -13,6 +13,7 @@ from viewkeeper.errors import StorageFailure
 from viewkeeper.levels import Level
 from viewkeeper.mediator.group import GroupPlan
 from viewkeeper.mediator.mediator import Mediator
+from waiting import joined
 
 PAIRS = "SELECT a.o_id AS one, b.o_id AS other FROM a JOIN a b ON a.region = b.region"
 OVER_ONE_SOURCE = "SELECT o.id AS o_id, l.item AS region FROM shop.orders o JOIN shop.lines l ON l.ord = o.id"
@@ -72,8 +73,7 @@ def survives(algorithm: str, seed: int, *, kills: int, count: int) -> None:
     for number in range(kills):
         writers = shop.write_all(count, first=number * count)
         run_and_die(shop, resumed(plan, store), store, random)
-        for thread in writers:
-            thread.join()
+        joined(*writers)
         for name, source in shop.sources.items():
             assert source.acknowledged <= store.vectors["g"].get(name, source.acknowledged)
     with Mediator(shop.sources, [resumed(plan, store)], MemoryZSet, store) as mediator:

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 import pytest
 from live_memory import LiveMemorySource
-from waiting import until
 
 from viewkeeper.errors import PositionLost, ProtocolError, SourceUnfit, ViewkeeperError
 from viewkeeper.mediator.feed import Feed
@@ -15,6 +14,7 @@ from viewkeeper.messages import Change, Fetch, Position, position
 from viewkeeper.sources.base import Batch, Disruption
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.view import Operand
+from waiting import until
 
 NUMBERS = Relation("x.numbers", "x", ("n",), ("BIGINT",), ("n",))
 ALL = Fetch((Operand(0, "r", NUMBERS),), ("r.n",))

@@ -18,6 +18,7 @@ from viewkeeper.mediator.group import GroupPlan
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Change, GlobalPart, Position, position
 from viewkeeper.sources.base import as_transaction
+from waiting import joined
 
 BOTH = "SELECT o.id AS id, o.amount AS amount, p.region AS region FROM shop.orders o JOIN crm.people p ON o.cust = p.id"
 PARTICIPANTS = ("shop", "crm")
@@ -212,8 +213,7 @@ def under_load(algorithm: str, seed: int, count: int) -> None:
         for thread in writers:
             thread.start()
         mediator.catch_up()
-        for thread in writers:
-            thread.join()
+        joined(*writers)
         mediator.catch_up()
     accounts.assert_right(run.plan, run.store.vectors["g"], run.store.contents)
     promised = Level.COMPLETE if algorithm == "batched-sweep" else Level.STRONG

@@ -10,7 +10,6 @@ from unittest.mock import Mock
 import pytest
 from live_shop import THREE_WAY, WITHIN, MemoryStore, Recorder, Shop, resumed
 from py4j.protocol import Py4JNetworkError
-from waiting import until
 
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algebra.memory import MemoryZSet
@@ -32,6 +31,7 @@ from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.mediator.stream import Subscription, rows_in
 from viewkeeper.messages import Change, Transaction, position
 from viewkeeper.sources.base import Batch
+from waiting import joined, until
 
 ORDERS = "SELECT o.id AS id, o.cust AS cust, o.amount AS amount FROM shop.orders o"
 PEOPLE = "SELECT p.id AS id, p.region AS region FROM crm.people p"
@@ -51,8 +51,7 @@ def under_load(shop: Shop, plan: GroupPlan, store: MemoryStore, count: int = 12)
     with Mediator(shop.sources, [plan], MemoryZSet, store, recorder) as mediator:
         writers = shop.write_all(count)
         mediator.catch_up()
-        for thread in writers:
-            thread.join()
+        joined(*writers)
         mediator.catch_up()
     return recorder
 
@@ -305,8 +304,7 @@ def test_a_commit_that_fails_loses_nothing(algorithm: str) -> None:
     store.fails = lambda number: number in (1, 3)
     failures = 0
     with Mediator(shop.sources, [plan], MemoryZSet, store) as mediator:
-        for thread in shop.write_all(10):
-            thread.join()
+        joined(*shop.write_all(10))
         with pytest.raises(StorageFailure):
             mediator.catch_up()
     for _ in range(4):

@@ -14,6 +14,7 @@ from viewkeeper.checker.judge import check
 from viewkeeper.levels import Level
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Position
+from waiting import joined
 
 
 @pytest.mark.parametrize(
@@ -37,8 +38,7 @@ def test_a_live_run_reaches_what_its_algorithm_promises(algorithm: str, sql: str
     with Mediator(shop.sources, [plan], MemoryZSet, store, recorder) as mediator:
         writers = shop.write_all(20)
         mediator.catch_up()
-        for thread in writers:
-            thread.join()
+        joined(*writers)
         mediator.catch_up()
     final = JoinPlan(how.view).evaluate(shop.contents())
     assert dict(store.contents["v"].keep(how.view.columns).weights()) == dict(final.weights())

@@ -17,6 +17,7 @@ from viewkeeper.mediator.feed import Feed
 from viewkeeper.mediator.group import Group, GroupPlan
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Change, Transaction
+from waiting import joined
 
 ALL_COLUMNS = """SELECT o.id AS o_id, o.cust AS cust, o.amount AS amount, p.id AS p_id, p.region AS region,
     r.name AS name FROM shop.orders o JOIN crm.people p ON o.cust = p.id JOIN geo.regions r ON p.region = r.id"""
@@ -213,8 +214,7 @@ def test_under_a_stream_without_a_pause_an_interval_makes_states() -> None:
     first = store.contents["v"]
     with Mediator(shop.sources, [plan], MemoryZSet, store, recorder) as mediator:
         mediator._start_groups()
-        for thread in shop.write_all(20):
-            thread.join()
+        joined(*shop.write_all(20))
         mediator.catch_up()
     shop.assert_all_right(plan, store)
     assert check(history_of(plan, first, base, recorder)).level >= Level.STRONG

@@ -6,6 +6,7 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.mediator.group import GroupPlan
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Change
+from waiting import joined
 
 ORDERS = "SELECT o.id AS id, o.cust AS cust, o.amount AS amount FROM shop.orders o"
 PAIRS = "SELECT a.o_id AS one, b.o_id AS other, a.region AS region FROM three a JOIN three b ON a.p_id = b.p_id"
@@ -38,8 +39,7 @@ def test_self_joins_and_several_levels_are_right_in_every_state() -> None:
         with Mediator(shop.sources, [plan], MemoryZSet, store) as mediator:
             writers = shop.write_all(12)
             mediator.catch_up()
-            for thread in writers:
-                thread.join()
+            joined(*writers)
             mediator.catch_up()
         assert store.contents["above"].size(), "the test has something to say"
         shop.assert_all_right(plan, store)

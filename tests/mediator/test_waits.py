@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from live_shop import Recorder, Shop, resumed
 from test_global_transactions import Accounts
-from waiting import until
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algorithms.registry import Transactions
@@ -22,6 +21,7 @@ from viewkeeper.maintenance.incomplete import IncompleteTransactions
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.mediator.waits import ASKED, TIMEOUT, GivenUp, Wait
 from viewkeeper.messages import Change, GlobalPart
+from waiting import until
 
 whole_ones = pytest.mark.parametrize("algorithm", ["batched-sweep", "g-strobe"])
 

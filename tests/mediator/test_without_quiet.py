@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 from live_shop import THREE_WAY, WITHIN, Recorder, Shop, resumed
-from waiting import until
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algorithms.registry import ALGORITHMS, Transactions
@@ -16,6 +15,7 @@ from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.mediator.without_quiet import without_quiet
 from viewkeeper.messages import Change
+from waiting import until
 
 ONE_SOURCE = (
     "SELECT o.id AS o_id, o.amount AS amount, l.item AS item FROM shop.orders o JOIN shop.lines l ON l.ord = o.id"

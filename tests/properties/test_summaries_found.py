@@ -22,6 +22,7 @@ from viewkeeper.summary.defined import defined
 from viewkeeper.summary.hidden_nodes import with_hidden
 from viewkeeper.summary.plan import CHANGES, Lineage, changes_of
 from viewkeeper.warehouse import Warehouse
+from waiting import joined
 
 
 def test_a_foreign_key_of_another_type_than_its_key_is_derived_from_the_changes():
@@ -139,5 +140,5 @@ def test_tables_are_remembered_by_several_threads_at_once(shop, monkeypatch):
         contents.table(view.name, record)
     monkeypatch.setattr(ArrowContent, "nbytes", property(remembered_meanwhile))
     contents.remember(views[0], record, contents.content(views[0], record))
-    others[0].join()
+    joined(others[0])
     assert contents.table("of_all", record).num_rows == 1

@@ -14,6 +14,7 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import seeded
 from viewkeeper.maintenance.summaries.round import Rounds
 from viewkeeper.warehouse import Warehouse
+from waiting import joined
 
 REFRESHES = 30
 KNOWN = stores((1, "Bern"), (2, "Bern"), (3, "Chur"))
@@ -56,7 +57,7 @@ def test_every_snapshot_shows_all_tables_of_a_lattice_at_one_vector(tmp_path):
             write(wh, expected, failures)
         finally:
             done.set()
-            reader.join()
+            joined(reader)
     if failures:
         raise failures[0]
     assert len({place for place, _ in seen}) > 5

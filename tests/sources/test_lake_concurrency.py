@@ -1,7 +1,5 @@
 """Folders and Delta tables under writers that do not wait, readers in threads, and kills at any moment."""
 
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -24,6 +22,7 @@ from test_files import source_of as files_source
 
 from viewkeeper.clock import seeded
 from viewkeeper.sources.base import Source
+from waiting import program
 
 ANSWERS = [pytest.param(25, id="short"), pytest.param(2000, id="soak", marks=pytest.mark.soak)]
 
@@ -140,17 +139,13 @@ def test_kills_while_a_folder_is_copied(tmp_path: Path, kills: int) -> None:
     source.install()
     for number in range(kills):
         after = f"{source._copies.numbers()[-1]:020d}"
-        process = subprocess.Popen(
-            [sys.executable, "-c", COPYING, str(folder), after], stdout=subprocess.PIPE, text=True
-        )
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        for step in range(20):
-            csv(folder / "orders.csv", "id,item\n" + f"{number},{step}\n" * random.randrange(1, 2000))
-            wait.wait(random.random() * 0.01)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
+        command = [sys.executable, "-c", COPYING, str(folder), after]
+        with program(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout.readline() == "ready\n"
+            for step in range(20):
+                csv(folder / "orders.csv", "id,item\n" + f"{number},{step}\n" * random.randrange(1, 2000))
+                wait.wait(random.random() * 0.01)
+            process.kill()
         numbers = source._copies.numbers()
         assert numbers == list(range(numbers[0], numbers[-1] + 1)), "a number is missing"
         source = files_source(folder)

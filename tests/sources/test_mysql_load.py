@@ -15,6 +15,7 @@ from viewkeeper.clock import Random, seeded
 from viewkeeper.messages import Fetch
 from viewkeeper.sources.base import Request
 from viewkeeper.sources.mysql.source import MySqlSource
+from waiting import joined
 
 KEYS = 40
 # Deadlocks and their victims: a lock that is waited for too long, a savepoint or an XA transaction that is gone.
@@ -107,8 +108,7 @@ def loaded(server: MariaDb, writers: int, seed: int, pause: float) -> Iterator[M
         yield source
     finally:
         stop.set()
-        for thread in threads:
-            thread.join()
+        joined(*threads)
         source.close()
     assert len(done) == writers, "a writer failed"
 
@@ -129,8 +129,7 @@ def read_under_load(
         threads = [threading.Thread(target=read_on, args=(recorded, seeded(seed * 7 + n))) for n in range(readers)]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        joined(*threads)
         recorded.catch_up()
     assert not failures, failures
     recorded.check()

@@ -18,6 +18,7 @@ from viewkeeper.errors import (
 from viewkeeper.messages import Fetch, GlobalPart, Transaction
 from viewkeeper.sources.base import Disruption, Request
 from viewkeeper.sources.mysql.source import MySqlSource
+from waiting import joined
 
 DATABASE = "stream_test"
 Open = Callable[..., MySqlSource]
@@ -361,7 +362,7 @@ def test_a_stream_that_is_killed_can_be_taken_up_again(root: Session, opened: Op
             for number, command in root.execute("SELECT id, command FROM information_schema.processlist"):
                 if command == "Binlog Dump":
                     root.execute(f"KILL {number}")
-            first._thread.join()
+            joined(first._thread)
 
     with pytest.raises(SourceUnavailable):
         killed()
@@ -411,7 +412,7 @@ def test_a_server_that_restarts_loses_nothing() -> None:
                     root.execute(f"INSERT INTO {DATABASE}.t VALUES (1, 'a')")
                 first.catch_up()
                 server.stop()
-                first._thread.join()
+                joined(first._thread)
 
         with pytest.raises(SourceUnavailable):
             stopped(first, server)

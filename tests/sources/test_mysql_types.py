@@ -14,6 +14,7 @@ from viewkeeper.errors import UnsupportedType
 from viewkeeper.sources.base import Request
 from viewkeeper.sources.mysql.source import MySqlSource
 from viewkeeper.sources.mysql.types import labels_of
+from waiting import joined
 
 SIGNS = "aé ß€\t'\"\\`%"
 
@@ -225,7 +226,7 @@ def test_dates_of_zeros_are_told(mariadb: MariaDb, root: Any, declaration: str, 
     def written() -> None:
         with Recorded(source) as recorded:
             root.execute("INSERT INTO z VALUES (1, %s)", (value,))
-            recorded._thread.join()
+            joined(recorded._thread)
 
     with pytest.raises(UnsupportedType, match=r"z\.v holds '[0-9]"):
         written()

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from waiting import until
 
 from viewkeeper.sources.base import Request
 from viewkeeper.sources.sqlite import SqliteSource, commit_tail, wal
 from viewkeeper.sources.sqlite.commit_tail import CommitTail
+from waiting import until
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from viewkeeper.errors import PositionLost
 from viewkeeper.messages import Fetch
 from viewkeeper.sources.base import Request
 from viewkeeper.sources.sqlite import SqliteSource
+from waiting import joined, program
 
 SCHEMA = """
 CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT UNIQUE, b INT);
@@ -87,10 +88,11 @@ def stress(source: SqliteSource, database: Path, count: int, transactions: int) 
         helpers.append(threading.Thread(target=checkpoint))
         for helper in helpers:
             helper.start()
-        codes = [process.wait() for process in running]
-        done.set()
-        for helper in helpers:
-            helper.join()
+        try:
+            codes = [process.wait() for process in running]
+        finally:
+            done.set()
+            joined(*helpers)
         recorded.catch_up()
     assert codes == [0] * count
     recorded.check()
@@ -141,25 +143,21 @@ for batch in source.transactions(None, threading.Event()):
 def test_a_capturing_process_is_killed_and_another_goes_on(source: SqliteSource, database: Path) -> None:
     source.install()
     running = writers(database, 2, 200)
-    capturing = subprocess.Popen([sys.executable, "-c", CAPTURE, str(database)], stdout=subprocess.PIPE, text=True)
-    assert capturing.stdout is not None
     first: Counter[tuple[str, tuple[object, ...]]] = Counter()
     portion: list[tuple[str, tuple[object, ...], int]] = []
     after = ""
-    for line in capturing.stdout:
-        told = eval(line)
-        if len(told) > 1:
-            portion.append(told[1:])
-            continue
-        (after,) = told
-        for relation, row, count in portion:
-            first[relation, row] += count
-        portion.clear()
-        if sum(first.values()) > 30:
-            break
-    capturing.kill()
-    capturing.stdout.close()
-    capturing.wait()
+    with program([sys.executable, "-c", CAPTURE, str(database)], stdout=subprocess.PIPE, text=True) as capturing:
+        for line in capturing.stdout:
+            told = eval(line)
+            if len(told) > 1:
+                portion.append(told[1:])
+                continue
+            (after,) = told
+            for relation, row, count in portion:
+                first[relation, row] += count
+            portion.clear()
+            if sum(first.values()) > 30:
+                break
     assert [process.wait() for process in running] == [0, 0]
     with Recorded(source, after) as recorded:
         recorded.catch_up()

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from waiting import until
 
 from viewkeeper.clock import seeded
 from viewkeeper.summary.content import MOST_CHUNKS, ArrowContent
+from waiting import until
 
 NAN = float("nan")
 KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {

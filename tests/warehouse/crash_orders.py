@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from waiting import LONG, program
+
 SCRIPT = Path(__file__).with_name("crashing_writer.py")
 
 
@@ -46,20 +48,18 @@ class Crasher:
 @contextmanager
 def crasher(*options: str) -> Iterator[Crasher]:
     """Start the process; it ends with the block."""
-    with subprocess.Popen(
+    with program(
         [sys.executable, str(SCRIPT), *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
+        limit=3600,  # for all tests of a module together; each order is limited as its test is
     ) as process:
         made = Crasher(process)
-        try:
-            assert made._answer() == "ready\n"
-            yield made
-        finally:
-            assert process.stdin is not None
-            process.stdin.close()
+        assert made._answer() == "ready\n"
+        yield made
+        process.communicate(timeout=LONG)
 
 
 def die_while_spark_writes(root: Path) -> int:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pyspark
 
+from waiting import LONG, joined
+
 HOME = Path(pyspark.__file__).parent
 
 
@@ -80,7 +82,7 @@ def _daemon(work: str, command: tuple[str, ...], ready: str) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait()
+        process.wait(LONG)
         if drained is not None:
-            drained.join()
+            joined(drained)
         process.stderr.close()

@@ -9,6 +9,7 @@ import pytest
 
 from viewkeeper.lake.tables import spark_session as session
 from viewkeeper.warehouse import _Session
+from waiting import LONG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,7 +21,7 @@ def asked_at_once(ask: Any) -> list[Any]:
     together = threading.Barrier(THREADS)
 
     def one(_: int) -> Any:
-        together.wait()
+        together.wait(LONG)
         return ask()
 
     with ThreadPoolExecutor(THREADS) as pool:

@@ -6,6 +6,7 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.lake.compaction import CompactionPolicy
 from viewkeeper.messages import position
 from viewkeeper.warehouse import Warehouse
+from waiting import joined
 
 COMMITS = 100
 NUMBERS, LAST = ("number",), ("number", "text")
@@ -61,8 +62,7 @@ def test_readers_never_see_a_mixed_vector_a_missing_file_or_an_error(tmp_path, s
             reader.start()
         guarded(write)
         done.set()
-        for reader in readers:
-            reader.join()
+        joined(*readers)
     if failures:
         raise failures[0]
     for mine in seen:

@@ -25,6 +25,7 @@ from viewkeeper.lake import vacuum, writer
 from viewkeeper.lake.compaction import merge_deltas
 from viewkeeper.lake.log import pins, store
 from viewkeeper.warehouse import Warehouse
+from waiting import LONG, program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -347,10 +348,11 @@ sys.stdin.read()
 @contextmanager
 def pinning_process(root: Path) -> Iterator["subprocess.Popen[str]"]:
     command = [sys.executable, "-c", PIN_AND_WAIT, str(root)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with program(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "3\n"
         yield process
+        process.communicate(timeout=LONG)
 
 
 def test_a_pin_holds_while_its_process_lives(prepared: Path) -> None:
@@ -361,7 +363,7 @@ def test_a_pin_holds_while_its_process_lives(prepared: Path) -> None:
         check_pinned(root, 3)
         assert wh.status().readers == 1
         reader.send_signal(signal.SIGKILL)
-        reader.wait()
+        reader.wait(LONG)
         assert any((root / HOME / "pins").iterdir())
         wh.vacuum(0, grace=0)
         check_kept(root, dict.fromkeys(wh.views, Stored(root).last["commit"] - 1))

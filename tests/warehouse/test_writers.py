@@ -23,6 +23,7 @@ from viewkeeper.lake.compaction import CompactionPolicy, compact
 from viewkeeper.lake.log.commit_log import record_name
 from viewkeeper.lake.log.record import decode, encode
 from viewkeeper.warehouse import Warehouse
+from waiting import LONG, program
 
 # --- the lock ---
 
@@ -38,10 +39,11 @@ with Warehouse.open(sys.argv[1]):
 @contextmanager
 def another_writer(root: Path) -> Iterator["subprocess.Popen[str]"]:
     command = [sys.executable, "-c", HOLD, str(root)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with program(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "open\n"
         yield process
+        process.communicate(timeout=LONG)
 
 
 def check_refused(root: Path, pid: int) -> None:
@@ -76,7 +78,7 @@ def test_a_killed_writer_does_not_block_the_next_one(prepared: Path) -> None:
     root = copy(prepared)
     with another_writer(root) as first:
         first.send_signal(signal.SIGKILL)
-        first.wait()
+        first.wait(LONG)
         with Warehouse.open(root) as wh:
             make_small_commit(wh)
 
