@@ -6,7 +6,7 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.lake.compaction import CompactionPolicy
 from viewkeeper.messages import position
 from viewkeeper.warehouse import Warehouse
-from waiting import joined
+from waiting import joined, until
 
 COMMITS = 100
 NUMBERS, LAST = ("number",), ("number", "text")
@@ -35,6 +35,13 @@ def test_readers_never_see_a_mixed_vector_a_missing_file_or_an_error(tmp_path, s
                     commit.state("main", {"source": position(number)}, changes)
                 if number % 25 == 0:
                     writer.vacuum(0, grace=0)
+                if number % 50 == 0:
+                    let_everyone_read()
+
+        def let_everyone_read() -> None:
+            """However slow they are: the second reading from now on has begun now, and sees this state."""
+            enough = [len(mine) + 2 for mine in seen]
+            until(lambda: failures or all(len(mine) >= least for mine, least in zip(seen, enough, strict=True)))
 
         def read(mine: list[int]) -> None:
             with Warehouse.open(lake, spark, read_only=True) as reader:
