@@ -24,6 +24,7 @@ from urllib.parse import unquote, urlsplit
 from deltalake import DeltaTable
 from lakes import ORDER_TYPES, make_growing_commit, make_large_commit, make_small_commit
 
+from viewkeeper.lake import compaction
 from viewkeeper.lake.compaction import CompactionPolicy
 from viewkeeper.lake.tables import delta_table
 from viewkeeper.warehouse import Warehouse
@@ -130,9 +131,17 @@ def vacuum(root: str, steps: Steps) -> None:
     wh.vacuum(0, grace=0)
 
 
+def compact_here(root: str, steps: Steps) -> None:
+    """A small view, on the driver."""
+    wh = Warehouse.open(root, compaction=None)
+    steps.counting = True
+    wh.compact("orders")
+
+
 def compact(root: str, steps: Steps) -> None:
     from viewkeeper.lake import compacted_base
 
+    compaction.MOST_ROWS = 0
     compacted_base.write_frame = steps.around("write", compacted_base.write_frame)
     wh = Warehouse.open(root, _spark(), compaction=None)
     steps.counting = True
@@ -171,7 +180,7 @@ def _spark() -> Any:
 
 TASKS = {
     task.__name__: task
-    for task in (open_it, large_commit, growing_commit, merge_deltas, vacuum, compact, load, alter_view)
+    for task in (open_it, large_commit, growing_commit, merge_deltas, vacuum, compact_here, compact, load, alter_view)
 }
 
 

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from viewkeeper import warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import Random, seeded
+from viewkeeper.lake import compaction
 from viewkeeper.lake.compaction import merge_deltas
 from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.lake.tables import staged
@@ -159,6 +160,11 @@ class RandomWarehouse:
 
     def compact(self) -> None:
         self.steps.append("compact")
+        self._compact()
+
+    def _compact(self) -> None:
+        """On the driver, or by Spark as what is large."""
+        self.monkeypatch.setattr(compaction, "MOST_ROWS", (0, compaction.MOST_BYTES)[len(self.steps) % 2])
         self.warehouse.compact()
 
     def merge(self) -> None:
@@ -180,7 +186,7 @@ class RandomWarehouse:
         try:
             with dying_at_delta_commits(self.store, self.monkeypatch):
                 if compacting:
-                    self.warehouse.compact()
+                    self._compact()
                 else:
                     self._commit(states)
         except Killed:

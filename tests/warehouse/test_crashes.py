@@ -106,6 +106,19 @@ def test_deltas_that_were_being_merged_are_merged_or_as_they_were(writer: Crashe
         check_recovered(root, wanted, f"killed at {at}: {step}")
 
 
+def test_a_base_that_was_being_written_is_there_or_is_not(writer: Crasher, prepared: Path) -> None:
+    before = image(prepared)
+    steps = writer.steps("compact_here", root := copy(prepared))
+    after = image(root)
+    assert after["orders"]["rows"] == before["orders"]["rows"]
+    assert (before["orders"]["status"]["pending_files"], after["orders"]["status"]["pending_files"]) == (2, 0)
+    (record,) = records_made(steps)
+    for at, step in enumerate(steps):
+        root = copy(prepared)
+        writer.kill("compact_here", root, at)
+        check_recovered(root, after if at > record else before, f"killed at {at}: {step}")
+
+
 def test_a_vacuum_killed_at_any_step_leaves_what_it_announced(writer: Crasher, prepared: Path) -> None:
     original = copy(prepared, "original")
     before = image_after(original, make_large_commit)

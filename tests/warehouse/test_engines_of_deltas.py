@@ -7,7 +7,9 @@ from pyspark.sql import functions as F
 
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.algebra.memory import MemoryZSet
-from viewkeeper.errors import BadDelta
+from viewkeeper.errors import BadDelta, DamagedWarehouse
+from viewkeeper.lake import compaction
+from viewkeeper.lake.compaction_policy import CompactionPolicy
 from viewkeeper.lake.tables import loads as loading
 from viewkeeper.messages import position
 from viewkeeper.warehouse import Warehouse
@@ -39,6 +41,38 @@ def test_commits_of_small_deltas_start_no_spark_job(tmp_path, spark, layout):
         assert jobs(spark) == before
         assert warehouse.status().views[0].files < 100
         assert warehouse.read("v").count() == 10_001
+
+
+def test_a_small_view_is_compacted_without_spark(tmp_path):
+    """The deltas outgrow the base, again and again."""
+    policy = CompactionPolicy(share=0.2, least_rows=1_000)
+    with Warehouse.open(tmp_path / "lake", no_spark, compaction=policy) as warehouse:
+        with warehouse.commit() as commit:
+            commit.create("v", COLUMNS, rows=MemoryZSet(NAMES, [((number, "row"), 2) for number in range(1_000)]))
+        for number in range(1, 11):
+            gone = range(number * 50, number * 50 + 50)
+            rows = [((one, "row"), -2) for one in gone] + [((one, None), 1) for one in gone]
+            with warehouse.commit() as commit:
+                commit.state("main", {"s": position(number)}, {"v": MemoryZSet(NAMES, rows)})
+            warehouse._housekeeper._finish()
+        table = warehouse.snapshot().record.tables["v"]
+        assert table.base > 0, "it has a new base"
+        assert table.pending.rows <= 0.2 * 2_000 + 100
+        shown = Counter(tuple(row.values()) for row in warehouse.arrow("v").to_pylist())
+        changed = set(range(50, 550))
+        assert shown == Counter(
+            {(n, None) if n in changed else (n, "row"): 1 + (n not in changed) for n in range(1000)}
+        )
+
+
+def test_a_row_that_was_deleted_too_often_is_found_without_spark(tmp_path):
+    with Warehouse.open(tmp_path / "lake", no_spark, compaction=None) as warehouse:
+        with warehouse.commit() as commit:
+            commit.create("v", COLUMNS, rows=MemoryZSet.of(NAMES, (1, "a")))
+        with warehouse.commit() as commit:
+            commit.state("main", {}, {"v": MemoryZSet(NAMES, [((2, "b"), -1)])})
+        with pytest.raises(DamagedWarehouse, match="deleted more often than inserted"):
+            warehouse.compact("v")
 
 
 @pytest.mark.parametrize("layout", ["appended", "rewritten"])
@@ -78,6 +112,7 @@ def test_rows_with_equal_hashes_are_told_apart(tmp_path, spark, monkeypatch):
         with warehouse.commit() as commit:
             commit.state("main", {}, {"v": MemoryZSet(NAMES, [((2, None), -1)])})
         assert {tuple(row) for row in warehouse.read("v").collect()} == {(1, "a"), (2, "a")}
+        monkeypatch.setattr(compaction, "MOST_ROWS", 0)
         warehouse.compact()
         assert warehouse.snapshot().record.tables["v"].hashed
         with warehouse.commit() as commit:

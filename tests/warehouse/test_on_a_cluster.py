@@ -15,6 +15,7 @@ from standalone_cluster import standalone_cluster
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algebra.spark import SparkZSet
+from viewkeeper.lake import compaction
 from viewkeeper.messages import position
 from viewkeeper.warehouse import Warehouse
 
@@ -89,7 +90,8 @@ def test_changes_between_states(lake):
         assert changes == {row: (weight, 1) for row, weight in DELTA.weights()}
 
 
-def test_compaction(lake):
+def test_compaction(lake, monkeypatch):
+    monkeypatch.setattr(compaction, "MOST_ROWS", 0)
     change(lake, 1, DELTA)
     assert lake.compact() == ["v"]
     assert bag(lake.read("v")) == AFTER

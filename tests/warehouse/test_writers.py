@@ -18,10 +18,11 @@ from lakes import ORDER_TYPES, make_large_commit, make_small_commit, orders
 from stored_content import Stored, checksums
 
 from viewkeeper.errors import UsageError, ViewkeeperError, WriterPresent
-from viewkeeper.lake import compacted_base
+from viewkeeper.lake import compaction
 from viewkeeper.lake.compaction import CompactionPolicy, compact
 from viewkeeper.lake.log.commit_log import record_name
 from viewkeeper.lake.log.record import decode, encode
+from viewkeeper.lake.tables.staged import WrittenBase
 from viewkeeper.warehouse import Warehouse
 from waiting import LONG, program
 
@@ -303,11 +304,11 @@ def test_a_compaction_gives_way_to_whatever_else_happens_to_its_view(
         root = copy(prepared)
         with Warehouse.open(root, compaction=CompactionPolicy(files=3)) as wh:
 
-            def write_no_base(*_: Any, wh: Warehouse = wh, do: Any = meanwhile, **__: Any) -> tuple[list[str], bool]:
+            def write_no_base(*_: Any, wh: Warehouse = wh, do: Any = meanwhile, **__: Any) -> WrittenBase:
                 do(wh)
-                return [], False
+                return WrittenBase([], hashed=False, smallest=0)
 
-            monkeypatch.setattr(compacted_base, "write_base", write_no_base)
+            monkeypatch.setattr(compaction, "_new_base", write_no_base)
             assert compact(wh._writer, wh._writer.catalog["orders"]) is None
         found, wanted = image(root), image_after(copy(prepared, "other"), meanwhile)
         assert {view: told["rows"] for view, told in found.items()} == {

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from viewkeeper.errors import DamagedWarehouse
 from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import HASH, STATE, WEIGHT
 from viewkeeper.lake.tables.delta_table import DataFile
@@ -13,6 +12,7 @@ from viewkeeper.lake.tables.parquet_files import STAGING
 from viewkeeper.lake.tables.row_hash import hashes_are_unique, row_hash
 from viewkeeper.lake.tables.spark_files import write_frame
 from viewkeeper.lake.tables.spark_tables import AppendedView
+from viewkeeper.lake.tables.staged import WrittenBase
 
 if TYPE_CHECKING:
     from viewkeeper.lake.writer import Writer
@@ -20,17 +20,12 @@ if TYPE_CHECKING:
 
 def write_base(
     writer: "Writer", view: Definition, files: Sequence[DataFile], state: int, name: str, *, hashed: bool
-) -> tuple[list[str], bool]:
-    """Write the view at a state into a staging folder, each distinct row once with its count; the names of the files
-    in it, and whether every row has a hash of its own."""
+) -> WrittenBase:
+    """Write the view at a state into a staging folder, each distinct row once with its count."""
     content = AppendedView(writer.spark(), writer.store, view, files, state, hashed=hashed).weights()
     stamped = content.withColumn(STATE, F.lit(state).cast("bigint")).withColumn(HASH, row_hash(view))
     smallest = {"smallest": F.min(WEIGHT)}
     written, observed = write_frame(writer.store, STAGING, name, stamped, smallest, view.sorted_by)
-    if (observed["smallest"] or 0) < 0:
-        raise DamagedWarehouse(
-            f"view {view.name} has a row that was deleted more often than inserted, by state {state}",
-            "the view and its sources no longer agree: reload it; nothing was compacted",
-        )
     unique = hashes_are_unique(writer.spark(), writer.store, STAGING, written)
-    return [file.removeprefix(f"{name}/") for file in written], unique
+    names = [file.removeprefix(f"{name}/") for file in written]
+    return WrittenBase(names, hashed=unique, smallest=observed["smallest"] or 0)

@@ -1,6 +1,6 @@
 """Compaction: the deltas of a view become part of its base.
 
-    base' = base + Σ deltas       by Spark, when the deltas outgrow a share of the base
+    base' = base + Σ deltas       when the deltas outgrow a share of the base; by Spark, if they are many
     delta' = ⊎ small deltas       on the driver, when there are many files of few rows
 
 Either is a commit of its own: the content of every state stays what it was. Readers of earlier commits go on with the
@@ -15,15 +15,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from viewkeeper.errors import ViewkeeperError
+from viewkeeper.algebra.arrow import ArrowZSet
+from viewkeeper.errors import DamagedWarehouse, ViewkeeperError
 from viewkeeper.lake.compaction_policy import CompactionPolicy
 from viewkeeper.lake.log.catalog import Definition, Layout
-from viewkeeper.lake.log.columns import arrow_schema, table_schema
+from viewkeeper.lake.log.columns import STATE, WEIGHT, arrow_schema, table_schema
 from viewkeeper.lake.log.record import Pending, Record
+from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.lake.tables.delta_table import BASE, DELTA, DataFile, describe_file
 from viewkeeper.lake.tables.parquet_files import STAGING, file_name, read_table, write_table
-from viewkeeper.lake.tables.staged import StagedTable
+from viewkeeper.lake.tables.staged import StagedTable, WrittenBase
 from viewkeeper.lake.thread_imports import import_for_threads
 
 if TYPE_CHECKING:
@@ -33,12 +36,12 @@ _LOG = logging.getLogger(__name__)
 
 SMALL_ROWS = 50_000
 """A delta file of fewer rows is worth merging with others."""
+MOST_ROWS, MOST_BYTES = 1_000_000, 16 << 20
+"""Rows, and bytes of files, that the driver makes a base of: no JVM has to be started for that."""
 
 
 def compact(writer: "Writer", view: Definition) -> Record | None:
     """Give a view a new base that holds its last state; None if it has no deltas, or they are gone by the end."""
-    from viewkeeper.lake.compacted_base import write_base
-
     if view.layout is not Layout.APPENDED:
         return None
     with writer.mutex:
@@ -51,15 +54,45 @@ def compact(writer: "Writer", view: Definition) -> Record | None:
     old = writer.tables.files(view, table)
     # The number of the commit is not known yet, and a crash must not leave files under a wrong one.
     with writer.staging() as staged:
-        written, hashed = write_base(writer, view, old, state, staged, hashed=table.hashed)
+        written = _new_base(writer, view, old, state, staged, hashed=table.hashed)
+        if written.smallest < 0:
+            raise DamagedWarehouse(
+                f"view {view.name} has a row that was deleted more often than inserted, by state {state}",
+                "the view and its sources no longer agree: reload it; nothing was compacted",
+            )
         with writer.committing() as number:
             if not _still_there(writer, view, old):
                 return None
             name = file_name(BASE, number)
-            for file in written:
+            for file in written.files:
                 writer.store.move(f"{STAGING}/{staged}/{file}", f"{view.folder}/{name}/{file}")
-            new = [f"{name}/{file}" for file in written]
-            return _replace_files(writer, view, {file.name for file in old}, new, base=(state, hashed))
+            new = [f"{name}/{file}" for file in written.files]
+            return _replace_files(writer, view, {file.name for file in old}, new, base=(state, written.hashed))
+
+
+def _new_base(
+    writer: "Writer", view: Definition, files: Sequence[DataFile], state: int, staged: str, *, hashed: bool
+) -> WrittenBase:
+    if sum(file.rows for file in files) <= MOST_ROWS and sum(file.size for file in files) <= MOST_BYTES:
+        return _written_here(writer.store, view, files, state, staged)
+    from viewkeeper.lake.compacted_base import write_base
+
+    return write_base(writer, view, files, state, staged, hashed=hashed)
+
+
+def _written_here(
+    store: LocalStore, view: Definition, files: Sequence[DataFile], state: int, staged: str
+) -> WrittenBase:
+    """A new base computed and written on the driver."""
+    schema = arrow_schema(view.columns, signed=False).append(pa.field(WEIGHT, pa.int64()))
+    rows = pa.concat_tables([read_table(store, view.folder, file, schema) for file in files])
+    total = ArrowZSet.of_table(rows).consolidate().table
+    if total.num_rows == 0:
+        return WrittenBase([], hashed=False, smallest=0)
+    stamped = total.append_column(STATE, pa.repeat(pa.scalar(state, pa.int64()), total.num_rows))
+    stamped = stamped.select([*view.names, WEIGHT, STATE]).cast(arrow_schema(view.columns, signed=True))
+    name = write_table(store, f"{STAGING}/{staged}", BASE, stamped, view.sorted_by)
+    return WrittenBase([name], hashed=False, smallest=pc.min(stamped[WEIGHT]).as_py())
 
 
 def _still_there(writer: "Writer", view: Definition, files: Sequence[DataFile]) -> bool:

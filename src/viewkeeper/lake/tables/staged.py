@@ -14,6 +14,15 @@ from viewkeeper.lake.tables.parquet_files import checksum_of
 
 
 @dataclass(frozen=True)
+class WrittenBase:
+    """The files of a new base, whether every row of it has a hash of its own, and the smallest count of a row."""
+
+    files: Sequence[str]
+    hashed: bool
+    smallest: int
+
+
+@dataclass(frozen=True)
 class StagedTable:
     """What a commit will do to one table, and what its record will say of it; a new table has version -1."""
 
