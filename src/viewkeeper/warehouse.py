@@ -687,6 +687,8 @@ class _Session:
         self._starting = threading.Lock()
 
     def get(self) -> "SparkSession":
+        import viewkeeper.algebra.pyspark_names  # noqa: F401  # before what it gives is called in several threads
+
         with self._starting:  # two groups may need it at the same moment
             if self._spark is None:
                 self._spark = self._start()

@@ -27,15 +27,21 @@ from logging import LogRecord
 from operator import and_
 from typing import Any
 
-from pyspark.errors import AnalysisException, PySparkException, QueryContextType
-from pyspark.logger import PySparkLogger
-from pyspark.sql import Column, DataFrame, SparkSession, functions
-from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StringType
-
 from viewkeeper.algebra.arrow_rows import arrow_table, rows_of, weighted_rows
 from viewkeeper.algebra.column_types import common_type, needs_cast
 from viewkeeper.algebra.memory import MemoryZSet
+from viewkeeper.algebra.pyspark_names import (
+    AnalysisException,
+    Column,
+    DataFrame,
+    F,
+    PySparkException,
+    PySparkLogger,
+    QueryContextType,
+    SparkSession,
+    StringType,
+    from_arrow_schema,
+)
 from viewkeeper.algebra.zset import WEIGHT, On, Row
 from viewkeeper.errors import DefinitionError, ExpressionError
 from viewkeeper.sql import type_families as types
@@ -74,7 +80,7 @@ class SparkZSet:
     @classmethod
     def of_frame(cls, frame: DataFrame) -> "SparkZSet":
         """Each row of a DataFrame without weights once."""
-        return cls(frame.select("*", functions.lit(1).alias(WEIGHT)), positive=True)
+        return cls(frame.select("*", F.lit(1).alias(WEIGHT)), positive=True)
 
     @classmethod
     def of_rows(
@@ -154,10 +160,10 @@ class SparkZSet:
             return self
         kept = self._as_declared(conditions)
         if safe := [condition.sql for condition in conditions if not condition.can_fail]:
-            kept = kept._where(" AND ".join(safe), reduce(and_, map(functions.expr, safe)))
+            kept = kept._where(" AND ".join(safe), reduce(and_, map(F.expr, safe)))
         if failing := [condition.sql for condition in conditions if condition.can_fail]:
             # As in memory, a condition that is not true ends the evaluation: NULL AND x would still need x.
-            tests = [functions.coalesce(functions.expr(sql), functions.lit(False)) for sql in failing]
+            tests = [F.coalesce(F.expr(sql), F.lit(False)) for sql in failing]
             kept = kept._without_cancelled()._where(" AND ".join(failing), _if_present(reduce(and_, tests)))
         return kept
 
@@ -170,8 +176,7 @@ class SparkZSet:
         if any(expression.can_fail for _, expression in output):
             rows = rows._without_cancelled()
         made = [
-            (_if_present(functions.expr(made.sql)) if made.can_fail else functions.expr(made.sql)).alias(name)
-            for name, made in output
+            (_if_present(F.expr(made.sql)) if made.can_fail else F.expr(made.sql)).alias(name) for name, made in output
         ]
         with _analysing(", ".join(expression.sql for _, expression in output)):
             frame = rows.frame.select(*made, _col(WEIGHT))
@@ -201,7 +206,7 @@ class SparkZSet:
 
     def distinct(self) -> "SparkZSet":
         present = self.consolidate().frame.filter(_col(WEIGHT) > 0)
-        frame = present.select(*map(_col, self.columns), functions.lit(1).cast("BIGINT").alias(WEIGHT))
+        frame = present.select(*map(_col, self.columns), F.lit(1).cast("BIGINT").alias(WEIGHT))
         return SparkZSet._of(self.columns, frame, consolidated=True, positive=True)
 
     def matching(self, keys: "SparkZSet", on: On) -> "SparkZSet":
@@ -212,13 +217,13 @@ class SparkZSet:
 
     def _by_keys(self, keys: "SparkZSet", on: On, how: str) -> "SparkZSet":
         wanted = keys._without_cancelled()
-        same = _equalities(self, wanted, on, null_safe=True) or [functions.lit(True)]
+        same = _equalities(self, wanted, on, null_safe=True) or [F.lit(True)]
         return self._like(self.frame.alias(_LEFT).join(wanted.frame.alias(_RIGHT), reduce(and_, same), how))
 
     # --- tags ---
 
     def tag(self, name: str, value: int) -> "SparkZSet":
-        tag = functions.lit(value).cast("BIGINT").alias(name)
+        tag = F.lit(value).cast("BIGINT").alias(name)
         return SparkZSet._of(
             (name, *self.columns),
             self.frame.select(tag, *map(_col, self.columns), _col(WEIGHT)),
@@ -230,7 +235,7 @@ class SparkZSet:
         whole = self.computed_once()
         tag, columns = self.columns[0], self.columns[1:]
         return {
-            value: whole._like(whole.frame.filter(_col(tag).eqNullSafe(functions.lit(value)))).keep(columns)
+            value: whole._like(whole.frame.filter(_col(tag).eqNullSafe(F.lit(value)))).keep(columns)
             for (value,) in whole.values((tag,))
         }
 
@@ -240,7 +245,7 @@ class SparkZSet:
         """The same Z-set with every row once."""
         if self.consolidated:
             return self
-        added_up = self.frame.groupBy(*map(_col, self.columns)).agg(functions.sum(_col(WEIGHT)).alias(WEIGHT))
+        added_up = self.frame.groupBy(*map(_col, self.columns)).agg(F.sum(_col(WEIGHT)).alias(WEIGHT))
         frame = added_up.filter(_col(WEIGHT) != 0)
         return SparkZSet._of(self.columns, frame, consolidated=True, positive=self.positive)
 
@@ -309,11 +314,11 @@ def _quoted(name: str) -> str:
 
 
 def _col(name: str, side: str = "") -> Column:
-    return functions.col(f"{side}.{_quoted(name)}" if side else _quoted(name))
+    return F.col(f"{side}.{_quoted(name)}" if side else _quoted(name))
 
 
 def _if_present(value: Column) -> Column:
-    return functions.when(_col(WEIGHT) != 0, value)
+    return F.when(_col(WEIGHT) != 0, value)
 
 
 def _refuse_lookalikes(columns: tuple[str, ...]) -> None:

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
+from viewkeeper.algebra.pyspark_names import F
 from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import HASH, STATE, WEIGHT
 from viewkeeper.lake.tables.delta_table import DataFile

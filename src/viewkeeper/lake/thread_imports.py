@@ -4,7 +4,8 @@
     thread 2    import package.part     holds package.part, waits for package
 
 Python resolves that by giving one of the two a module that is half initialized: an ImportError in a group, or worse. So
-packages whose parts import each other are imported by one thread, which then starts the others.
+packages whose parts import each other are imported by one thread, which then starts the others. Spark, which most
+processes do without, is imported by the first thread that needs it: see `algebra/pyspark_names.py`.
 """
 
 import threading
@@ -22,16 +23,6 @@ MODULES = (
     "deltalake",
 )
 
-SPARK = (
-    "pyspark.java_gateway",
-    "pyspark.logger.worker_io",
-    "pyspark.sql",
-    "pyspark.sql.classic.dataframe",
-    "pyspark.sql.functions",
-    "pyspark.sql.pandas.types",
-    "pyspark.testing.utils",
-)
-
 IF_INSTALLED = ("numpy", "pandas")
 """Arrow and Spark look for them when they convert values"""
 
@@ -39,9 +30,9 @@ _importing = threading.Lock()
 
 
 def import_for_threads() -> None:
-    """Import all of them; a quarter of a second, once in a process."""
+    """Import all of them; a tenth of a second, once in a process."""
     with _importing:
-        for module in (*MODULES, *SPARK):
+        for module in MODULES:
             import_module(module)
         for module in IF_INSTALLED:
             with suppress(ImportError):
@@ -49,8 +40,8 @@ def import_for_threads() -> None:
 
 
 def import_for_streams(kinds: Iterable[str]) -> None:
-    """Import what the streams of these kinds of sources need. Of Spark only what they are read with: the rest can be
-    imported while databases are being connected to."""
+    """Import what the streams of these kinds of sources need. Engines only if they are read with them: otherwise these
+    are imported while databases are being connected to."""
     kinds = list(kinds)
     import_kinds(kinds)
     if any(map(reads_with_spark, kinds)):

@@ -134,7 +134,7 @@ def _key(view: Definition, record: Record, columns: Names | None) -> "_Key":
 
 def frame_of_table(spark: "SparkSession", table: pa.Table) -> "DataFrame":
     """The rows of an Arrow table as a frame. Few rows are one partition: nothing is then exchanged to group or join."""
-    from pyspark.sql.pandas.types import from_arrow_schema
+    from viewkeeper.algebra.pyspark_names import from_arrow_schema
 
     frame = spark.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
     return frame.coalesce(1) if table.num_rows <= SMALL else frame
@@ -198,9 +198,7 @@ class SparkContent:
         self, columns: tuple[str, ...], values: pa.Table, ranked: str, function: Literal["min", "max"], most: int
     ) -> Found:
         """Of a group that is as large as the table itself, few rows reach the driver."""
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
-
+        from viewkeeper.algebra.pyspark_names import F, Window
         from viewkeeper.lake.tables.spark_files import spark_errors
 
         value = F.col(quoted(ranked))
@@ -217,8 +215,7 @@ class SparkContent:
         return Found(rows, numbers, looked_up=values.num_rows)
 
     def spread(self, columns: tuple[str, ...], values: pa.Table, of: str, count: str, changed: pa.Table) -> pa.Array:
-        from pyspark.sql import functions as F
-
+        from viewkeeper.algebra.pyspark_names import F
         from viewkeeper.lake.tables.spark_files import spark_errors
         from viewkeeper.summary.propagate import TemporaryNames
 
@@ -238,7 +235,7 @@ class SparkContent:
         return placed(made[_SPREAD].combine_chunks(), places, values.num_rows)
 
     def _matching(self, columns: tuple[str, ...], values: pa.Table) -> "DataFrame":
-        from pyspark.sql import functions as F
+        from viewkeeper.algebra.pyspark_names import F
 
         if not columns:
             return self._frame if values.num_rows else self._frame.limit(0)

@@ -72,7 +72,7 @@ def original_rows(
 
 def repeated(weighted: "DataFrame") -> "DataFrame":
     """Each row as often as its weights say."""
-    from pyspark.sql import functions as F
+    from viewkeeper.algebra.pyspark_names import F
 
     columns = [F.col(quoted(name)) for name in weighted.columns if name != WEIGHT]
     total = weighted.groupBy(*columns).agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) > 0)

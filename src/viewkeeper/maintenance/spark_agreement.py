@@ -207,8 +207,8 @@ class _Comparison:
 
     def _frame(self, relation: Relation, start: int, rows: Sequence[Row]) -> "DataFrame":
         import pyarrow as pa
-        from pyspark.sql import functions as F
 
+        from viewkeeper.algebra.pyspark_names import F
         from viewkeeper.lake.log.columns import arrow_type, spark_schema
         from viewkeeper.maintenance.contents import frame_of_table
 
@@ -342,8 +342,7 @@ class _Comparison:
             )
 
     def _analyzed(self, statement: str) -> "DataFrame":
-        from pyspark.errors import AnalysisException
-
+        from viewkeeper.algebra.pyspark_names import AnalysisException
         from viewkeeper.errors import first_line
 
         try:
@@ -368,7 +367,7 @@ def _fails(expression: Expression, columns: tuple[str, ...], row: Row) -> bool:
 
 def _is_of_a_row(error: Exception) -> bool:
     """Whether an expression failed on a row: an overflow, a division by zero, a text that is no date."""
-    from pyspark.errors import PySparkException
+    from viewkeeper.algebra.pyspark_names import PySparkException
 
     return isinstance(error, PySparkException)
 

@@ -81,7 +81,7 @@ def weighted_frame(spark: "SparkSession", zset: Any, relation: Relation) -> "Dat
 
 
 def _typed(frame: "DataFrame", relation: Relation) -> "DataFrame":
-    from pyspark.sql import functions as F
+    from viewkeeper.algebra.pyspark_names import F
 
     fields = spark_schema(tuple(zip(relation.columns, relation.types, strict=True)), signed=False).fields
     typed = [F.col(quoted(field.name)).cast(field.dataType).alias(field.name) for field in fields]

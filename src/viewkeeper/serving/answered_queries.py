@@ -6,10 +6,10 @@ the same columns.
 
 from collections.abc import Callable, Mapping
 
-from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 from sqlglot.optimizer.scope import traverse_scope
 
+from viewkeeper.algebra.pyspark_names import DataFrame, SparkSession
 from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.lake.tables.signed_frames import quoted
 from viewkeeper.lake.views.stored_views import stored_view

@@ -3,9 +3,7 @@
 import os
 from pathlib import Path
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
+from viewkeeper.algebra.pyspark_names import DataFrame, F
 from viewkeeper.errors import UsageError
 from viewkeeper.lake.log.columns import arrow_schema, columns_of
 from viewkeeper.lake.log.store import ANYBODYS, LocalStore, open_store

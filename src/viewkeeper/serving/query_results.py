@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
-
+from viewkeeper.algebra.pyspark_names import Column, DataFrame, F, T
 from viewkeeper.clock import unique_id
 from viewkeeper.errors import ExpressionError, StorageFailure
 from viewkeeper.lake.log.store import TEMPORARY

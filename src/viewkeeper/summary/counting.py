@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
 
+from viewkeeper.algebra.pyspark_names import DataFrame, SparkSession
 from viewkeeper.errors import UsageError
 from viewkeeper.sql.relation import Relation
 from viewkeeper.summary.content import ArrowContent, Content

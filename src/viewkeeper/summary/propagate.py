@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
 
+from viewkeeper.algebra.pyspark_names import DataFrame, SparkSession
 from viewkeeper.clock import unique_id
 from viewkeeper.summary.derivation import ALSO, BrokenForeignKey
 from viewkeeper.summary.plan import CHANGES, Plan

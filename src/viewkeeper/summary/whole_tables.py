@@ -9,8 +9,7 @@ from the fact.
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
-from pyspark.sql import DataFrame, SparkSession
-
+from viewkeeper.algebra.pyspark_names import DataFrame, SparkSession
 from viewkeeper.summary.derivation import Derivation
 from viewkeeper.summary.node import Node
 from viewkeeper.summary.propagate import TemporaryNames

@@ -113,7 +113,7 @@ def table_schema(columns: Columns) -> Any:
 @lru_cache(maxsize=1024)
 def spark_schema(columns: Columns, *, signed: bool, hashed: bool = False) -> "StructType":
     """The Spark schema of a view's rows; signed rows also carry weight and state, those of a base a hash too."""
-    from pyspark.sql.types import LongType, StructField, StructType, _parse_datatype_string
+    from viewkeeper.algebra.pyspark_names import LongType, StructField, StructType, _parse_datatype_string
 
     fields = [StructField(name, _parse_datatype_string(type)) for name, type in columns]
     if signed:

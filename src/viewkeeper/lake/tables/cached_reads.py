@@ -53,7 +53,7 @@ class CachedReads:
                 return frame
             reads.number += 1
             if reads.frame is None and reads.number >= KEPT_FROM:
-                from pyspark import StorageLevel
+                from viewkeeper.algebra.pyspark_names import StorageLevel
 
                 reads.frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
             return frame if reads.frame is None else reads.frame
@@ -81,7 +81,8 @@ class CachedReads:
 
 def _unpersist(frame: "DataFrame") -> None:
     from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
+
+    from viewkeeper.algebra.pyspark_names import PySparkException
 
     # A session that has been stopped keeps nothing.
     with suppress(PySparkException, Py4JError, OSError):

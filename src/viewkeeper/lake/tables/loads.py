@@ -8,9 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
+from viewkeeper.algebra.pyspark_names import DataFrame, F, SparkSession
 from viewkeeper.clock import unique_id
 from viewkeeper.errors import BadDelta
 from viewkeeper.lake.log.catalog import Definition, Layout

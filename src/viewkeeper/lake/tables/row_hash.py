@@ -8,9 +8,7 @@ its record says so (`hashed`). A row that a change deletes is in the base, so th
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as F
-
+from viewkeeper.algebra.pyspark_names import Column, F, SparkSession
 from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import HASH
 from viewkeeper.lake.log.store import LocalStore

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
+from viewkeeper.algebra.pyspark_names import Column, DataFrame, F
 from viewkeeper.errors import BadDelta
 from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import STATE, WEIGHT, check_names, columns_of

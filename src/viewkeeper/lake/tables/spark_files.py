@@ -8,10 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F
 
+from viewkeeper.algebra.pyspark_names import Column, DataFrame, F, Observation, PySparkException, SparkSession
 from viewkeeper.errors import BadDelta, EngineFailure, StorageFailure, ViewkeeperError, first_line, may_pass
 from viewkeeper.lake.log.columns import Columns, spark_schema
 from viewkeeper.lake.log.store import LocalStore, storage_failure

@@ -58,8 +58,7 @@ BRIEF = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSeria
 
 def running_session() -> "SparkSession | None":
     """The session of this process, if it has one. Which one is active, Spark knows by thread."""
-    from pyspark.errors import PySparkRuntimeError
-    from pyspark.sql import SparkSession
+    from viewkeeper.algebra.pyspark_names import PySparkRuntimeError, SparkSession
 
     try:
         return SparkSession.active()
@@ -94,9 +93,7 @@ _starting = threading.Lock()
 
 
 def _started(master: str | None, settings: Mapping[str, str] | None, *, quiet: bool) -> "SparkSession":
-    from pyspark import SparkConf
-    from pyspark.errors import PySparkRuntimeError
-    from pyspark.sql import SparkSession
+    from viewkeeper.algebra.pyspark_names import PySparkRuntimeError, SparkConf, SparkSession
 
     cores = str(os.cpu_count() or 2)
     conf = SparkConf().setMaster(master or "local[*]")
@@ -134,8 +131,7 @@ def _start(conf: "SparkConf", popen: dict[str, Any] | None = None) -> None:
     itself, the launcher, and the traces of failed tasks. And the secret goes to Spark through the gateway: the settings
     that the JVM starts with stand on its command line, which every user of the machine can read.
     """
-    from pyspark import SparkContext
-    from pyspark.java_gateway import launch_gateway
+    from viewkeeper.algebra.pyspark_names import SparkContext, launch_gateway
 
     gateway = launch_gateway(conf, popen)  # type: ignore[no-untyped-call]
     if conf.get("spark.authenticate") == "true" and not _one_process(conf.get("spark.master") or ""):
@@ -149,7 +145,7 @@ def _one_process(master: str) -> bool:
 
 
 def _silence_python_side() -> None:
-    from pyspark.logger import PySparkLogger
+    from viewkeeper.algebra.pyspark_names import PySparkLogger
 
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
 

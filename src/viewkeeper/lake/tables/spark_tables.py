@@ -11,9 +11,7 @@ bag, it does not matter whether two copies of a row come from one place.
 from collections.abc import Sequence
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-
+from viewkeeper.algebra.pyspark_names import Column, DataFrame, F, SparkSession
 from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import HASH, NET, SIDE, STATE, WEIGHT
 from viewkeeper.lake.log.commit_log import HOME

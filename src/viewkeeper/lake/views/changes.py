@@ -7,9 +7,7 @@ V(until) = V(since) + changes(since, until)
 from collections.abc import Sequence
 from functools import reduce
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
+from viewkeeper.algebra.pyspark_names import DataFrame, F
 from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import STATE, WEIGHT
 from viewkeeper.lake.log.record import Record

@@ -13,9 +13,7 @@ sorted. Finding them costs more than sorting a small one.
 from collections.abc import Sequence
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
+from viewkeeper.algebra.pyspark_names import Column, DataFrame, F, Window
 from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import RESERVED, STATE, WEIGHT
 from viewkeeper.lake.tables.signed_frames import quoted

@@ -12,9 +12,7 @@ therefore tied to the place where it stands: there it sees the rows that are the
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
+from viewkeeper.algebra.pyspark_names import Column, DataFrame, F
 from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import WEIGHT
 from viewkeeper.lake.tables.signed_frames import quoted

@@ -3,10 +3,7 @@
 from collections.abc import Sequence
 from functools import reduce
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import NullType
-
+from viewkeeper.algebra.pyspark_names import DataFrame, F, NullType
 from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import WEIGHT
 from viewkeeper.lake.tables.signed_frames import quoted

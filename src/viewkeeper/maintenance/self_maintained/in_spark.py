@@ -91,7 +91,7 @@ class InSpark:
 
 def collected(changes: "Mapping[str, SparkZSet]") -> dict[str, pa.Table]:
     """All these rows, added up, on the driver: one job."""
-    from pyspark.sql import functions as F
+    from viewkeeper.algebra.pyspark_names import F
 
     frames = []
     for place, zset in enumerate(changes.values()):

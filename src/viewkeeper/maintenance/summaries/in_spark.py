@@ -84,14 +84,14 @@ def no_change(lattice: Lattice) -> pa.Table:
 
 def with_weight(stored: "DataFrame", relation: Relation) -> "DataFrame":
     """The columns of a relation, and 1 for each row."""
-    from pyspark.sql import functions as F
+    from viewkeeper.algebra.pyspark_names import F
 
     return stored.select(*[F.col(quoted(name)) for name in relation.columns], F.lit(1).cast("bigint").alias(WEIGHT))
 
 
 def linear_part(node: Node, stored: "DataFrame") -> "DataFrame":
     """The columns of a stored table that its summary-delta has; a sum of DOUBLE with its rest."""
-    from pyspark.sql import functions as F
+    from viewkeeper.algebra.pyspark_names import F
 
     floats = {column for measure, column in node.measures.items() if measure.floating}
     return stored.select(
@@ -106,7 +106,7 @@ def linear_part(node: Node, stored: "DataFrame") -> "DataFrame":
 
 def added_up(stored: "DataFrame", delta: "DataFrame") -> "DataFrame":
     """The rows of a keyed table behind a change."""
-    from pyspark.sql import functions as F
+    from viewkeeper.algebra.pyspark_names import F
 
     columns = [F.col(quoted(name)) for name in stored.columns]
     weighted = stored.select(*columns, F.lit(1).cast("bigint").alias(WEIGHT)).unionAll(delta.select(*columns, WEIGHT))
@@ -115,6 +115,6 @@ def added_up(stored: "DataFrame", delta: "DataFrame") -> "DataFrame":
 
 
 def _negated(delta: "DataFrame") -> "DataFrame":
-    from pyspark.sql import functions as F
+    from viewkeeper.algebra.pyspark_names import F
 
     return delta.withColumn(WEIGHT, -F.col(WEIGHT))

@@ -49,7 +49,7 @@ def differences(
 
 def stored_columns(node: Node, names: Sequence[str], frame: "DataFrame") -> "DataFrame":
     """The columns of a table in their order, with room for the rounding errors of sums."""
-    from pyspark.sql import functions as F
+    from viewkeeper.algebra.pyspark_names import F
 
     rests = {rest_column(column) for measure, column in node.measures.items() if measure.floating}
     return frame.select(*[F.lit(0.0).alias(name) if name in rests else F.col(quoted(name)) for name in names])

@@ -63,7 +63,7 @@ def compare(
 
 def _without_rows(lattice: Lattice, frames: "Mapping[str, DataFrame]") -> dict[str, int]:
     """Promises that the facts break, as far as these have the foreign key themselves."""
-    from pyspark.sql import functions as F
+    from viewkeeper.algebra.pyspark_names import F
 
     found: dict[str, int] = {}
     for path in sorted(lattice.relied):

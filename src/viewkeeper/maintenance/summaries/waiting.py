@@ -62,7 +62,7 @@ class Waiting:
             view = self._files.catalogs.read(record.catalog)[name]
             rows = read_rows(self._files, view, record).select([*relation.columns, CHANGE])
             return netted(rows.rename_columns([*relation.columns, WEIGHT]), relation)
-        from pyspark.sql import functions as F
+        from viewkeeper.algebra.pyspark_names import F
 
         columns = [F.col(quoted(column)) for column in relation.columns]
         return with_hidden(HeldCommit(self._files, record), name).bag().select(*columns, F.col(CHANGE).alias(WEIGHT))
@@ -132,7 +132,7 @@ def _noted(delta: Any, relation: Relation) -> Any:
     if frame is None:
         table = weighted_table(delta, relation)
         return _once(table.rename_columns([*relation.columns, CHANGE]))
-    from pyspark.sql import functions as F
+    from viewkeeper.algebra.pyspark_names import F
 
     columns = [F.col(quoted(name)) for name in relation.columns]
     return frame.select(*columns, F.col(WEIGHT).alias(CHANGE), F.lit(1).cast("bigint").alias(WEIGHT))

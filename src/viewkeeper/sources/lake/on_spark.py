@@ -10,12 +10,18 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType, _parse_datatype_string
 
 from viewkeeper.algebra.arrow_rows import weighted_rows
+from viewkeeper.algebra.pyspark_names import (
+    Column,
+    DataFrame,
+    F,
+    PySparkException,
+    SparkSession,
+    StructField,
+    StructType,
+    _parse_datatype_string,
+)
 from viewkeeper.algebra.zset import Row
 from viewkeeper.errors import SourceError
 from viewkeeper.messages import Fetch
