@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 HOME = "_viewkeeper"
 LOCK = f"{HOME}/writer.lock"
-NOTES = {LOCK, f"{HOME}/checkpoint.json", f"{HOME}/closed.json"}
+NOTES = {LOCK, f"{HOME}/checkpoint.json", f"{HOME}/closed.json", f"{HOME}/intents.log"}
 """what each writer leaves of itself"""
 LOGS = ("_delta_log", "_delta_log_old")
 """the entries of a Delta log, and those that were put aside"""

@@ -1,6 +1,7 @@
 """What a long commit log costs: files that are read are counted, and do not grow with the number of commits."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,10 +18,12 @@ from stored_content import checksums
 
 from viewkeeper.clock import seeded
 from viewkeeper.errors import DamagedWarehouse, StateGone
+from viewkeeper.lake.log import intents
 from viewkeeper.lake.log.commit_log import BETWEEN_CHECKPOINTS, CHECKPOINT, COMMITS, CommitLog, record_name
+from viewkeeper.lake.log.intents import INTENTS
 from viewkeeper.lake.log.record import Record, encode
 from viewkeeper.lake.log.store import LocalStore
-from viewkeeper.lake.writer import CLOSED
+from viewkeeper.lake.writer import CLOSED, LOCK
 from viewkeeper.warehouse import Warehouse
 
 FEW, MANY = 50, 1600
@@ -184,15 +187,105 @@ def test_a_record_that_is_missing_is_missed_before_anything_is_swept(place: Path
     assert checksums(root) == before
 
 
+# --- what a dead writer has left ---
+
+LEFTOVER = f"views/orders/delta-{99:020d}-{0:032x}.parquet"
+
+
+def killed(root: Path, *named: str) -> None:
+    """As a writer that is killed leaves it, which was about to make these files."""
+    wh = Warehouse.open(root, compaction=None)
+    wh._files.store.about_to_write(named)
+    assert wh._writer is not None
+    wh._writer._held.close()
+
+
 def test_what_a_dead_writer_left_is_swept_and_what_a_closed_one_left_is_not_looked_for(prepared: Path) -> None:
     root = copy(prepared)
-    leftover = root / "views" / "orders" / f"delta-{99:020d}-{0:032x}.parquet"
-    leftover.touch()
+    (root / LEFTOVER).touch()
     Warehouse.open(root, compaction=None).close()
-    assert leftover.exists()
-    (root / CLOSED).unlink()
+    assert (root / LEFTOVER).exists()
+    killed(root, LEFTOVER)
     Warehouse.open(root, compaction=None).close()
-    assert not leftover.exists()
+    assert not (root / LEFTOVER).exists()
+
+
+def test_what_an_opening_after_a_kill_lists_does_not_grow_with_the_commits(
+    logs: dict[int, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = {}
+    for commits, root in logs.items():
+        for number in range(commits):
+            (root / f"views/orders/delta-{number:020d}-{1:032x}.parquet").touch()
+        leftover = f"views/orders/delta-{commits + 1:020d}-{0:032x}.parquet"
+        (root / leftover).touch()
+        killed(root, leftover)
+        with entries_listed(root, monkeypatch) as found, Warehouse.open(root, compaction=None):
+            assert not (root / leftover).exists()
+        assert (root / f"views/orders/delta-{commits - 1:020d}-{1:032x}.parquet").exists()
+        assert not found.keys() & {COMMITS, "views/orders", "_viewkeeper/changes/totals"}
+        # Commits keep Delta logs short, and these here were made without any.
+        listed[commits] = sum(count for folder, count in found.items() if not folder.endswith("/_delta_log"))
+    assert listed[MANY] == listed[FEW] < FEW
+
+
+@contextmanager
+def entries_listed(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """How many names the listings of each folder of a warehouse give meanwhile."""
+    found: Counter[str] = Counter()
+    with monkeypatch.context() as patch:
+        for function in ("listdir", "scandir"):
+            real, names = getattr(os, function), os.listdir
+
+            def count(path: Any, real: Any = real, names: Any = names) -> Any:
+                if Path(path).is_relative_to(root) and os.path.isdir(path):
+                    found[Path(path).relative_to(root).as_posix()] += len(names(path))
+                return real(path)
+
+            patch.setattr(os, function, count)
+        yield found
+
+
+@pytest.mark.parametrize("because", ["boot", "copy", "writer", "damage", "cut", "earlier version", "lost record"])
+def test_a_list_of_intents_that_may_not_be_whole_is_not_relied_upon(
+    prepared: Path, because: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = copy(prepared)
+    (root / LEFTOVER).touch()
+    killed(root)
+    listed = (root / INTENTS).read_text()
+    assert json.loads(listed)["commit"] == CommitLog(LocalStore(root)).last().commit
+    if because == "boot":
+        monkeypatch.setattr(intents, "_boot", lambda: "another")
+    elif because == "copy":
+        root = copy(root, "copy of a copy")
+        (root / LOCK).write_bytes((root.with_name("copy") / LOCK).read_bytes())
+    elif because == "writer":
+        (root / LOCK).write_text(json.dumps({"pid": 1, "host": "elsewhere", "since": "2026-11-18T12:00:00"}))
+    elif because == "damage":
+        (root / INTENTS).write_text("[]")
+    elif because == "cut":
+        (root / INTENTS).write_text(f'{listed}"views/or')
+    elif because == "earlier version":
+        (root / INTENTS).unlink()
+    else:
+        (root / INTENTS).write_text(f"{listed}{json.dumps(record_name(98))}\n")
+    Warehouse.open(root, compaction=None).close()
+    assert not (root / LEFTOVER).exists()
+
+
+def test_a_list_of_intents_begins_again_when_it_is_long(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intents, "MOST_BYTES", 2_000)
+    root = copy(prepared)
+    with Warehouse.open(root, compaction=None) as wh:
+        for number in range(20):
+            with wh.commit() as commit:
+                commit.state("crm", {"crm": position(10 + number)}, {"people": orders((number, "Eve"))})
+            assert (root / INTENTS).stat().st_size < 4_000
+        commits = wh.status().commit
+    header, *named = map(json.loads, (root / INTENTS).read_text().splitlines())
+    assert header["commit"] >= commits - 5
+    assert record_name(commits) in named
 
 
 # --- states ---

@@ -12,6 +12,8 @@ from images import Image, copy, image, image_after
 from lakes import make_large_commit, make_small_commit, prepare
 from stored_content import Stored
 
+from viewkeeper.lake import recovery
+from viewkeeper.lake.log import intents
 from viewkeeper.warehouse import Warehouse
 
 
@@ -39,7 +41,15 @@ def records_made(steps: list[str]) -> list[int]:
     return [at for at, step in enumerate(steps) if step.startswith("os.link /_viewkeeper/commits/")]
 
 
-def test_a_commit_killed_at_any_step_is_there_in_full_or_not_at_all(writer: Crasher, prepared: Path) -> None:
+@pytest.mark.parametrize("lists", [False, True], ids=["by name", "by listing"])
+def test_a_commit_killed_at_any_step_is_there_in_full_or_not_at_all(
+    writer: Crasher, prepared: Path, lists: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has left is found by the names that it gave before, or in a list of all files if these are not known."""
+    if lists:
+        monkeypatch.setattr(intents, "_boot", lambda: None)
+    else:
+        monkeypatch.setattr(recovery, "_all_names", lambda _: pytest.fail("all files were listed"))
     before, after = image(prepared), image_after(copy(prepared), make_large_commit)
     assert before != after
     steps = writer.steps("large_commit", copy(prepared))

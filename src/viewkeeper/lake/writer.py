@@ -1,5 +1,6 @@
 """The one writer of a warehouse: it holds the lock, makes commits, and puts things right after a failure."""
 
+import json
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +13,7 @@ from viewkeeper.clock import now, unique_id
 from viewkeeper.errors import DamagedWarehouse, StorageFailure, UsageError
 from viewkeeper.lake.log.catalog import VIEWS, Catalog, Catalogs, catalog_name
 from viewkeeper.lake.log.commit_log import COMMITS, HOME, CommitLog, overtaken
+from viewkeeper.lake.log.intents import Intents, Left, left_by
 from viewkeeper.lake.log.record import GroupState, Record, TableState, seal, unseal
 from viewkeeper.lake.log.store import LocalStore
 from viewkeeper.lake.recovery import recover
@@ -50,30 +52,45 @@ class Writer:
         self._held = ExitStack()
         self._is_open = self._in_doubt = self._has_failed = False
         self._staging: set[str] = set()
+        self._under_way = 0
+        """commits that files are being written for: one may be made within another"""
 
     def open(self) -> None:
         """Take the lock, make the first record of a new warehouse, and undo what a dead writer left half done."""
         holder: dict[str, object] = {"pid": os.getpid(), "host": socket.gethostname(), "since": now().isoformat()}
+        before = self._holder_before()
         self._held.enter_context(self.store.locked(LOCK, holder))
         try:
-            self._open_log()
+            self._open_log(left_by(self.store, before))
+            self._intents = self._held.enter_context(Intents(self.store, holder))
+            self._intents.begin(self._last.commit)
+            self.store.about_to_write = self._intents.note
+            # From here on a crash may leave something.
+            self.store.delete_durably(CLOSED)
         except BaseException:
             self._held.close()
             raise
         self._is_open = True
 
-    def _open_log(self) -> None:
+    def _holder_before(self) -> object:
+        """Who held the lock last."""
+        try:
+            return json.loads(self.store.read(LOCK))
+        except (ValueError, DamagedWarehouse):
+            return None
+
+    def _open_log(self, left: Left | None) -> None:
         closed = self._closed_at()
         in_order = closed is not None and self.log.numbers()[-1:] == range(closed, closed + 1)
         # After a crash what no record knows is swept. A record that got lost must be missed before that.
-        if not in_order and not self.log.listed():
-            self._make_first_record()
+        if not in_order and not (left is not None and left.commit in self.log.numbers()):
+            left = None
+            if not self.log.listed():
+                self._make_first_record()
         self._last = self.log.last()
-        self._settle(sweep=not in_order)
+        self._settle(sweep=not in_order, left=left)
         self.store.refuse_links(STAGING)
         self._leave_all_folders()
-        # From here on a crash may leave something.
-        self.store.delete_durably(CLOSED)
 
     def close(self) -> None:
         """Let go of the lock."""
@@ -120,6 +137,7 @@ class Writer:
         """A block that writes files and then a record of this number; if it fails, everything is as before."""
         with self.mutex:
             self.begin()
+            self._under_way += 1
             try:
                 yield self.last.commit + 1
             except BaseException:
@@ -128,6 +146,8 @@ class Writer:
                 with suppress(Exception):
                     self._settle()
                 raise
+            finally:
+                self._under_way -= 1
 
     def begin(self) -> None:
         """Before a commit: settle what an earlier one has left in doubt; WriterPresent if this writer was replaced."""
@@ -136,6 +156,8 @@ class Writer:
         if self._in_doubt:
             self._settle()
         self._check_place()
+        if not self._under_way:
+            self._intents.begin_if_long(self._last.commit)
 
     def make(self, write: Callable[[int], Record]) -> Record:
         """Make a commit: `write` is given its number, writes its files and then its record."""
@@ -203,11 +225,11 @@ class Writer:
 
     # --- after a failure ---
 
-    def _settle(self, *, sweep: bool = True) -> None:
-        """Make sure that tables and files are what the last record says."""
+    def _settle(self, *, sweep: bool = True, left: Left | None = None) -> None:
+        """Make sure that tables and files are what the last record says; `left` is what may be there besides."""
         self._check_place()
         last, staging = self.log.last(), tuple(self._staging) if sweep else None
-        self._last = recover(self.store, last, self.catalogs, self.log, self.id, staging)
+        self._last = recover(self.store, last, self.catalogs, self.log, self.id, staging, left)
         self._in_doubt = False
 
     def _check_place(self) -> None:

@@ -16,7 +16,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +52,8 @@ class LocalStore:
         self.root, self._permissions = root, permissions
         self.left_something = False
         """whether a temporary file could not be deleted"""
+        self.about_to_write: Callable[[Sequence[str]], None] = lambda _: None
+        """is called with the names of files, and of folders that others fill with files, before they are made"""
 
     def __str__(self) -> str:
         return str(self.root)
@@ -114,11 +116,13 @@ class LocalStore:
         for _ in _files_below(self.path(folder)):
             pass
 
-    def names_below(self, folder: str) -> Iterator[str]:
-        """The name of every file in a folder and below it, as `files` has them; nothing else is asked of a file."""
+    def names_below(self, folder: str, besides: Iterable[str] = ()) -> Iterator[str]:
+        """The name of every file in a folder and below it, as `files` has them; nothing else is asked of a file. Not of
+        those in the folders `besides`."""
+        left_out = set(besides)
         for place, folders, names in os.walk(self.path(folder)):
-            folders.sort()
             within = Path(place).relative_to(self.root).as_posix()
+            folders[:] = sorted(name for name in folders if f"{within}/{name}" not in left_out)
             yield from (f"{within}/{name}" for name in sorted(names))
 
     # --- writing ---
@@ -126,7 +130,7 @@ class LocalStore:
     def create_exclusive(self, name: str, content: bytes) -> None:
         """Write a file that must not be there yet; FileExistsError if it is."""
         path = self.path(name)
-        with explained(path), self._temporary(path, content) as temporary:
+        with explained(path), self._temporary(name, content) as temporary:
             os.link(temporary, path)
             try:
                 _sync_folder(path.parent)
@@ -138,14 +142,17 @@ class LocalStore:
     def write(self, name: str, content: bytes) -> None:
         """Write a file, or put it in place of the one that is there, all at once."""
         path = self.path(name)
-        with explained(path), self._temporary(path, content) as temporary:
+        with explained(path), self._temporary(name, content) as temporary:
             os.replace(temporary, path)
             _sync_folder(path.parent)
 
     @contextmanager
-    def _temporary(self, path: Path, content: bytes) -> Iterator[Path]:
+    def _temporary(self, name: str, content: bytes) -> Iterator[Path]:
+        path, called = self.path(name), f"{TEMPORARY}{unique_id()}"
+        folder, slash, _ = name.rpartition("/")
+        self.about_to_write((f"{folder}{slash}{called}", name))
         self._make_folder(path.parent)
-        temporary = path.with_name(f"{TEMPORARY}{unique_id()}")
+        temporary = path.with_name(called)
         try:
             with open(temporary, "xb", opener=self._create) as file:
                 file.write(content)
@@ -200,6 +207,7 @@ class LocalStore:
 
     def _move(self, folder: str, target: str, names: Mapping[str, str]) -> None:
         place = self.path(target)
+        self.about_to_write([f"{target}/{called}" for called in names.values()])
         with explained(place):
             self._make_folder(place)
             for name, called in names.items():
@@ -226,6 +234,14 @@ class LocalStore:
             with explained(Path(place)):
                 if not any(name in Path(place).parts for name in besides) and not os.listdir(place):
                     os.rmdir(place)
+
+    def remove_if_empty(self, folders: Iterable[str]) -> None:
+        """Remove those of some folders, and of the ones above them, that hold nothing any more."""
+        for folder in sorted(folders, reverse=True):
+            place = self.path(folder)
+            with explained(place), suppress(FileNotFoundError, NotADirectoryError):
+                while place != self.root and _removed_if_empty(place):
+                    place = place.parent
 
     # --- permissions ---
 
@@ -267,6 +283,16 @@ class LocalStore:
                     file.truncate(0)
                     file.write(json.dumps(holder).encode())
                 yield
+
+
+def _removed_if_empty(folder: Path) -> bool:
+    try:
+        folder.rmdir()
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        return False
+    return True
 
 
 def _writer_present(root: Path, holder: bytes) -> WriterPresent:

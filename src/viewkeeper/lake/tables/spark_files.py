@@ -58,6 +58,7 @@ def write_frame(
     In the order of some columns, if so asked, and in small groups of rows, which a lookup by these can pass over.
     """
 
+    store.about_to_write([f"{folder}/{name}"])
     observation = Observation()
     if sorted_by:
         frame = frame.sort(*(F.col(quoted(column)) for column in sorted_by))
