@@ -9,14 +9,22 @@ from typing import Any
 
 PACKAGES = ("pyspark", "py4j", "pyarrow", "deltalake", "numpy", "pandas", "psycopg", "pymysql", "pymysqlreplication")
 """those whose parts import each other"""
+SPARK = "viewkeeper.algebra.pyspark_names"
+"""imports all that is used of Spark, in the thread that is the first to need it"""
 
 
 def main() -> None:
     imported: dict[str, str] = {}
+    importing_spark: list[str] = []
 
     def watch(event: str, told: tuple[Any, ...]) -> None:
         thread = threading.current_thread()
-        if event == "import" and thread is not threading.main_thread():
+        if event != "import" or thread is threading.main_thread():
+            return
+        if told[0] == SPARK:
+            importing_spark.append(thread.name)
+        within = importing_spark[-1:] == [thread.name] and getattr(sys.modules.get(SPARK), "F", None) is None
+        if not within:
             imported.setdefault(told[0], thread.name)
 
     sys.addaudithook(watch)

@@ -28,6 +28,15 @@ print(*sys.modules)
 """
 
 
+CATCH_UP = """
+import sys
+from viewkeeper import Warehouse
+with Warehouse.open("lake") as warehouse:
+    warehouse.catch_up()
+print(*sys.modules)
+"""
+
+
 @pytest.fixture(scope="module")
 def pending(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_pending(tmp_path_factory.mktemp("pending"))
@@ -55,6 +64,13 @@ def test_what_reads_imports_nothing_that_only_a_writer_needs(pending: Path) -> N
     assert all(find_spec(f"viewkeeper.{one}") is not None for one in ours)
     unwanted = {"pyspark", "pyarrow.compute", "pyarrow.dataset", *(f"viewkeeper.{one}" for one in ours)}
     assert not unwanted & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("times", [1, 2], ids=["pending", "nothing pending"])
+def test_catching_up_with_small_changes_imports_no_spark(copy: Path, times: int) -> None:
+    for _ in range(times):
+        done = subprocess.run([sys.executable, "-c", CATCH_UP], cwd=copy, capture_output=True, text=True, check=True)
+    assert not {"pyspark", "py4j"} & {module.partition(".")[0] for module in done.stdout.split()}
 
 
 def test_spark_stays_off_for_a_small_change(copy: Path) -> None:

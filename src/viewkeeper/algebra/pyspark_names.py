@@ -12,6 +12,7 @@ a process that needs no Spark does not spend the fifth of a second that its modu
 import pyspark.logger.worker_io
 import pyspark.sql.classic.dataframe
 import pyspark.testing.utils  # noqa: F401
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext, StorageLevel
 from pyspark.errors import AnalysisException, PySparkException, PySparkRuntimeError, QueryContextType
 from pyspark.java_gateway import launch_gateway
@@ -30,6 +31,7 @@ __all__ = [
     "LongType",
     "NullType",
     "Observation",
+    "Py4JError",
     "PySparkException",
     "PySparkLogger",
     "PySparkRuntimeError",

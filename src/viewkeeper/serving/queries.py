@@ -6,11 +6,10 @@ summaries: `summaries/answering.py`.
 """
 
 import sqlglot
-from py4j.protocol import Py4JError
 from sqlglot import exp
 from sqlglot.optimizer.scope import traverse_scope
 
-from viewkeeper.algebra.pyspark_names import DataFrame, PySparkException, SparkSession
+from viewkeeper.algebra.pyspark_names import DataFrame, Py4JError, PySparkException, SparkSession
 from viewkeeper.clock import unique_id
 from viewkeeper.errors import SyntaxProblem, UnknownName, UnsupportedClause, UsageError, did_you_mean, first_line
 from viewkeeper.lake.log.columns import columns_of

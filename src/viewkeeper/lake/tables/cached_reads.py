@@ -80,9 +80,7 @@ class CachedReads:
 
 
 def _unpersist(frame: "DataFrame") -> None:
-    from py4j.protocol import Py4JError
-
-    from viewkeeper.algebra.pyspark_names import PySparkException
+    from viewkeeper.algebra.pyspark_names import Py4JError, PySparkException
 
     # A session that has been stopped keeps nothing.
     with suppress(PySparkException, Py4JError, OSError):

@@ -7,9 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from py4j.protocol import Py4JError
-
-from viewkeeper.algebra.pyspark_names import Column, DataFrame, F, Observation, PySparkException, SparkSession
+from viewkeeper.algebra.pyspark_names import (
+    Column,
+    DataFrame,
+    F,
+    Observation,
+    Py4JError,
+    PySparkException,
+    SparkSession,
+)
 from viewkeeper.errors import BadDelta, EngineFailure, StorageFailure, ViewkeeperError, first_line, may_pass
 from viewkeeper.lake.log.columns import Columns, spark_schema
 from viewkeeper.lake.log.store import LocalStore, storage_failure

@@ -89,9 +89,6 @@ class Rounds:
         waiting: Mapping[str, pa.Table],
     ) -> Propagated:
         """The summary-deltas of some changes. Those that are waiting are not in the tables yet."""
-        from viewkeeper.lake.tables.spark_files import spark_errors
-        from viewkeeper.summary.propagate import propagate
-
         begin = monotonic()
         # Theorem 5.1 is about changes of the fact.
         moved = any(changes.rows.get(view) for view in lattice.paths.values())
@@ -101,6 +98,9 @@ class Rounds:
             if self._small(lattice, record, changes) and evaluable(plan.edges):
                 inputs = self.on_driver.tables(lattice, record, changes, waiting)
                 return propagate_arrow(plan.edges, inputs, self.on_driver.types(lattice), relied=plan.relied)
+            from viewkeeper.lake.tables.spark_files import spark_errors
+            from viewkeeper.summary.propagate import propagate
+
             with spark_errors(f"propagating changes of {lattice.fact.name}"):
                 return propagate(self.files.spark(), plan, self.in_spark.frames(lattice, record, changes, waiting))
 

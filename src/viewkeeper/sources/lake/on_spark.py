@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from py4j.protocol import Py4JError
 
 from viewkeeper.algebra.arrow_rows import weighted_rows
 from viewkeeper.algebra.pyspark_names import (
     Column,
     DataFrame,
     F,
+    Py4JError,
     PySparkException,
     SparkSession,
     StructField,
