@@ -126,6 +126,7 @@ def _integer_bounds(metadata: Any) -> tuple[dict[str, int], dict[str, int]]:
 
 def create_table(store: LocalStore, folder: str, view: str, schema: Any, adds: Sequence[AddAction], commit: int) -> int:
     """A new table with its first files; its version."""
+    store.about_to_write(_log_entries(store, folder, 0))
     with _explained(store, folder):
         create_table_with_add_actions(
             store.delta_path(folder),
