@@ -239,8 +239,8 @@ class LocalStore:
         """Remove those of some folders, and of the ones above them, that hold nothing any more."""
         for folder in sorted(folders, reverse=True):
             place = self.path(folder)
-            with explained(place), suppress(FileNotFoundError, NotADirectoryError):
-                while place != self.root and _removed_if_empty(place):
+            with explained(place):
+                while place != self.root and _is_gone_or_removed(place):
                     place = place.parent
 
     # --- permissions ---
@@ -285,11 +285,14 @@ class LocalStore:
                 yield
 
 
-def _removed_if_empty(folder: Path) -> bool:
+def _is_gone_or_removed(folder: Path) -> bool:
+    """Remove a folder if it is empty, without listing it; whether it is not there now."""
     try:
         folder.rmdir()
+    except FileNotFoundError:
+        return True
     except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise
         return False
     return True
