@@ -392,6 +392,8 @@ class Warehouse:
         watch: "Callable[[Report], None] | None" = None,
         states_per_commit: int | None = None,
         exit_on_failure: bool = False,
+        retention: str | float | None = None,
+        grace: str | float = "1 hour",
     ) -> "Report":
         """Maintain the views until stopped by `stop`, or for so long; what was done.
 
@@ -401,14 +403,20 @@ class Warehouse:
 
         A group that fails begins again at its last commit, after pauses that grow from 1 to 60 seconds; the report says
         when. With `exit_on_failure` it ends as soon as a group fails or a view is halted; the failure is raised.
+
+        With a `retention` what is past it is deleted every ten minutes, as `vacuum` does: otherwise the warehouse grows
+        with every commit.
         """
+        from viewkeeper.lake.expiring import expiring
+
         begin, self._stopping = monotonic(), False
-        while True:
-            left = None if seconds is None else max(seconds - (monotonic() - begin), 0.0)
-            report, to_recompute = self._run(left, history, watch, states_per_commit, exit_on_failure)
-            # Those that are to be computed again are when the next round begins.
-            if not to_recompute or self._stopping or (left is not None and monotonic() - begin >= (seconds or 0)):
-                return report
+        with expiring(self._writing(), retention, grace) as expire:
+            while True:
+                left = None if seconds is None else max(seconds - (monotonic() - begin), 0.0)
+                report, to_recompute = self._run(left, history, watch, states_per_commit, exit_on_failure, expire)
+                # Those that are to be computed again are when the next round begins.
+                if not to_recompute or self._stopping or (left is not None and monotonic() - begin >= (seconds or 0)):
+                    return report
 
     def _run(
         self,
@@ -417,6 +425,7 @@ class Warehouse:
         watch: "Callable[[Report], None] | None",
         states_per_commit: int | None,
         exit_on_failure: bool,
+        expire: Callable[[], None],
     ) -> "tuple[Report, bool]":
         """Maintain until the time is up, or a view is to be computed again, which nothing else may go on beside; what
         was done, and whether one is."""
@@ -434,6 +443,7 @@ class Warehouse:
 
             def look() -> None:
                 schedule.look()
+                expire()
                 report = reports.with_views(mediator.report())
                 tell(report)
                 if watch is not None:

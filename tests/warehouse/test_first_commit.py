@@ -14,6 +14,7 @@ import pytest
 from pending_changes import VIEWS, make_pending
 
 from viewkeeper import Warehouse
+from viewkeeper.lake import expiring
 from viewkeeper.lake.log import source_files
 from viewkeeper.planner import kept_views
 from viewkeeper.sql.relation import Relation
@@ -108,3 +109,13 @@ def test_each_definition_is_read_and_parsed_once(copy: Path, monkeypatch: pytest
     assert set(parsed.values()) == {1}
     assert "named" in parsed
     assert sorted(decoded.values()) == [1, 1]
+
+
+def test_run_with_a_retention_expires_states_while_it_commits(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expiring, "FIRST", 0.0)
+    with Warehouse.open("lake") as warehouse:
+        warehouse.catch_up()
+        assert len(warehouse.states("named")) > 1
+        warehouse.run(0, retention="0 s", grace="0 s")
+        assert len(warehouse.states("named")) == 1
+        assert not warehouse.status().problems

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 from images import copy, image
-from lakes import ORDER_TYPES, add_states, make_large_commit, make_small_commit, orders, prepare
+from lakes import ORDER_TYPES, add_states, make_large_commit, make_small_commit, orders, prepare, totals
 from stored_content import HOME, Stored, checksums
 
 from viewkeeper.clock import now
 from viewkeeper.errors import StateGone, UsageError
 from viewkeeper.lake import commit as commit_module
-from viewkeeper.lake import vacuum, writer
+from viewkeeper.lake import expiring, vacuum, writer
 from viewkeeper.lake.compaction import merge_deltas
 from viewkeeper.lake.log import pins, store
+from viewkeeper.serving.snapshot import Snapshot
 from viewkeeper.warehouse import Warehouse
 from waiting import LONG, program
 
@@ -455,3 +456,130 @@ def test_a_snapshot_taken_while_vacuum_passes_is_of_what_it_left(
         with reader.snapshot() as snapshot:
             assert snapshot.commit == Stored(root).last["commit"]
             assert [len(list((root / HOME / "pins").iterdir())), snapshot.state("orders")] == [1, 6]
+
+
+# --- beside commits ---
+
+
+def add_an_order(wh: Warehouse, number: int) -> None:
+    with wh.commit() as commit:
+        commit.state("shop", {"shop": f"{number:020d}"}, {"orders": orders((number, "pen"))})
+
+
+def vacuum_beside(wh: Warehouse, *, meanwhile: Callable[[], Any], retention: float = 0) -> vacuum.Vacuumed:
+    """A vacuum; before each file that it deletes something else is done."""
+    assert wh._writer is not None
+    return vacuum.vacuum(wh._writer, retention, 0, stopped=lambda: meanwhile() is NotImplemented)
+
+
+def test_commits_go_on_while_vacuum_deletes(prepared: Path) -> None:
+    root = copy(prepared)
+    with Warehouse.open(root, compaction=None) as wh:
+        before = wh.status().commit
+        numbers = iter(range(100, 200))
+        done = vacuum_beside(wh, meanwhile=lambda: add_an_order(wh, next(numbers)))
+        made = wh.status().commit - before - 1
+        assert made == done.files > 2
+        assert [state.state for state in wh.states("orders")] == [*range(2, made + 3)]
+        assert wh.arrow("orders").num_rows == 4 + made
+        assert wh.arrow("orders", 3).num_rows == 5
+    check_kept(root, dict.fromkeys(("orders", "people", "returns", "totals", "visits"), before))
+
+
+def test_what_a_commit_writes_while_vacuum_lists_stays(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files are there before its record is, and of a view that no record knows yet."""
+    root = copy(prepared)
+    with Warehouse.open(root, compaction=None) as wh:
+        with wh.commit() as commit:
+            commit.drop("returns")
+        real = vacuum._Kept.unneeded_files
+
+        def listed(keep: vacuum._Kept) -> list[tuple[str, int]]:
+            with monkeypatch.context() as patch:
+                patch.setattr(vacuum._Kept, "unneeded_files", real)
+                found: list[tuple[str, int]] = []
+                with wh.commit() as commit:
+                    commit.create("returns", ORDER_TYPES, rows=orders((5, "cap")), group="shop")
+                add_an_order(wh, 50)
+                # The files of the new view may be in the folder of the one that was dropped.
+                found.extend(keep.unneeded_files())
+                return found
+
+        monkeypatch.setattr(vacuum._Kept, "unneeded_files", listed)
+        wh.vacuum(0, grace=0)
+        monkeypatch.undo()
+        assert wh.arrow("returns").to_pylist() == [{"id": 5, "item": "cap"}]
+        assert wh.arrow("orders").num_rows == 5
+        assert wh.status().problems == ()
+    assert image(root)["returns"]["rows"]
+
+
+def test_a_reader_that_pins_an_earlier_commit_before_vacuum_announces_itself_keeps_it(
+    prepared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = copy(prepared)
+    with Warehouse.open(root, compaction=None) as wh, Warehouse.open(root, read_only=True) as reader:
+        files, record = reader._files, reader._files.log.last()
+        rows = reader.arrow("totals").num_rows
+        add_an_order(wh, 50)
+        with wh.commit() as commit:
+            commit.state("shop", {}, {"totals": totals(("cap", 1))})
+        announce, held = writer.Writer.announce, list[Any]()
+
+        def announce_late(*words: Any) -> Any:
+            # It has read the record long ago, and finds nothing announced after it has pinned it.
+            held.append(Snapshot(files, record, pins.pin(files.store, record.commit)))
+            assert all(table.kept <= record.commit for table in files.log.last().tables.values())
+            return announce(*words)
+
+        monkeypatch.setattr(writer.Writer, "announce", announce_late)
+        wh.vacuum(0, grace=0)
+        (snapshot,) = held
+        assert snapshot.arrow("totals").num_rows == rows
+        assert snapshot.arrow("orders").num_rows == 4
+        snapshot.close()
+        monkeypatch.undo()
+        assert wh.vacuum(0, grace=0).files > 0
+
+
+def test_a_vacuum_that_is_stopped_is_finished_by_the_next(prepared: Path) -> None:
+    root = copy(prepared)
+    with Warehouse.open(root, compaction=None) as wh:
+        assert wh._writer is not None
+        whole = wh.vacuum(0, grace=0, dry_run=True).files
+        stops = iter([False, True])
+        done = vacuum.vacuum(wh._writer, 0, 0, stopped=lambda: next(stops))
+        assert done.files == 1 < whole
+        last = wh.status().commit
+        assert wh.vacuum(0, grace=0).files >= whole - 1
+    check_kept(root, dict.fromkeys(("orders", "people", "returns", "totals", "visits"), last))
+
+
+def test_run_vacuums_beside_its_commits(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = copy(prepared)
+    monkeypatch.setattr(expiring, "FIRST", 0.0)
+    with Warehouse.open(root, compaction=None) as wh:
+        assert wh._writer is not None
+        vacuums = expiring.Vacuums(wh._writer, 0.0, 0.0)
+        vacuums.look()
+        assert vacuums._under_way is not None
+        assert vacuums._under_way.result().files > 0
+        vacuums.look()
+        assert vacuums._under_way is None
+        vacuums.look()
+        assert vacuums._under_way is None
+        vacuums.close()
+        assert len(wh.states("orders")) == 1
+
+
+def test_run_goes_on_when_a_vacuum_fails(
+    prepared: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(expiring, "FIRST", 0.0)
+    monkeypatch.setattr(expiring, "vacuum", lambda *_, **__: [][0])
+    with Warehouse.open(copy(prepared), compaction=None) as wh:
+        assert wh._writer is not None
+        with expiring.expiring(wh._writer, "0 s", "0 s") as look:
+            look()
+        assert "a vacuum failed and will be tried again" in caplog.text
+        make_small_commit(wh)

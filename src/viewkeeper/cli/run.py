@@ -29,11 +29,22 @@ if TYPE_CHECKING:
 @warehouse_option
 @click.option("--seconds", metavar="N", type=click.FloatRange(min=0), help="End after so long.  [default: never]")
 @click.option("--exit-on-failure", is_flag=True, help="End with exit code 1 when a group fails or a view is halted.")
+@click.option(
+    "--retention",
+    metavar="DURATION",
+    help="Every ten minutes delete what is past it, as 'viewkeeper vacuum' does.  [default: nothing is deleted]",
+)
 @history_option
 @json_option
 @click.pass_context
 def run(
-    context: click.Context, path: str, seconds: float | None, exit_on_failure: bool, history: str | None, as_json: bool
+    context: click.Context,
+    path: str,
+    seconds: float | None,
+    exit_on_failure: bool,
+    retention: str | None,
+    history: str | None,
+    as_json: bool,
 ) -> None:
     """Maintain every view as its sources commit, until Ctrl-C, SIGTERM or --seconds end it.
 
@@ -46,6 +57,10 @@ def run(
     that a source refuses, begins again at its last commit, after pauses that grow from 1 to 60 seconds. With
     --exit-on-failure that is left to whoever starts it again.
 
+    A warehouse grows with every commit, and 'viewkeeper vacuum' needs 'run' to be stopped. With --retention states that
+    ceased to be the last longer ago than that, and than an hour, expire while commits go on; a view's own retention has
+    precedence.
+
     Stopped in whatever way, even by a crash, the views are at a committed state, and the next run goes on from there.
     Exit code 1 means that a view is halted, a group has failed, a file is missing, a source is out of reach, or a part
     of a global transaction has not come for longer than a second; each is named.
@@ -54,12 +69,16 @@ def run(
     Examples:
       viewkeeper run -w lake
       viewkeeper run -w lake --exit-on-failure
+      viewkeeper run -w lake --retention '7 days'
       viewkeeper run -w lake --seconds 60 --history run.json
     """
     from viewkeeper.cli.report_words import failed_groups, summary
     from viewkeeper.cli.run_endings import end, end_with_halted
     from viewkeeper.cli.watching import report_as_json, watching
+    from viewkeeper.durations import seconds as duration
 
+    # Before anything is opened: a mistake in it has nothing to do with the warehouse.
+    keep = None if retention is None else duration(retention)
     with open_to_maintain(path, quiet=True) as warehouse:
         if nothing_but_halted(warehouse):
             end_with_halted(context, warehouse.status(), as_json=as_json)
@@ -75,7 +94,9 @@ def run(
                 show(report)
 
             try:
-                report = warehouse.run(seconds, history=history, watch=watch, exit_on_failure=exit_on_failure)
+                report = warehouse.run(
+                    seconds, history=history, watch=watch, exit_on_failure=exit_on_failure, retention=keep
+                )
             except ViewkeeperError as error:
                 # A group has failed, and says why.
                 if last is None or not failed_groups(last):

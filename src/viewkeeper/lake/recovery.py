@@ -22,10 +22,9 @@ from viewkeeper.lake.log.record import Record
 from viewkeeper.lake.log.store import TEMPORARY, LocalStore, damaged_file, missing_file
 from viewkeeper.lake.tables.delta_log import LOG
 from viewkeeper.lake.tables.delta_table import list_files, newest_version, restore_table
-from viewkeeper.lake.tables.parquet_files import STAGING
+from viewkeeper.lake.tables.parquet_files import STAGING, commit_of
 from viewkeeper.lake.tables.rewritten import CHANGES
 
-_NUMBER = re.compile(r"/(?:base-|delta-|rows-)?(\d{20})-[0-9a-f]{32}")
 _CATALOG = re.compile(rf"{CATALOG}/(\d{{20}})\.json")
 _STAGED_BY_DELTALAKE = re.compile(r"/_delta_log/[^/]+#\d+$")
 
@@ -91,12 +90,12 @@ def sweep_leftovers(store: LocalStore, last: int, staging: Iterable[str] = (), l
         # Readers write their pins whenever they like.
         if any(f"/{name}/" in file for name in staging) or file.startswith(f"{PINS}/"):
             continue
-        number = _NUMBER.search(file) or _CATALOG.fullmatch(file)
+        catalog = _CATALOG.fullmatch(file)
         if (
             file.rpartition("/")[2].startswith(TEMPORARY)
             or _STAGED_BY_DELTALAKE.search(file)
             or file.startswith(f"{STAGING}/")
-            or (number and int(number[1]) > last)
+            or (int(catalog[1]) if catalog else commit_of(file)) > last
         ):
             store.delete(file)
             swept += 1

@@ -197,12 +197,19 @@ class Writer:
             metrics=metrics,
         )
 
-    def announce(self, oldest: Mapping[str, int], kept: Mapping[str, int]) -> Record:
-        """A commit that says which states and commits can no longer be read, before their files go."""
+    def announce(self, catalog: Catalog, oldest: Mapping[str, int], kept: Mapping[str, int]) -> Record:
+        """A commit that says which states and commits can no longer be read, before their files go. `catalog` is that
+        of the views that this was decided for: commits went on, and one may have been created or recreated since."""
         with self.committing():
+            now_there = {(name, view.folder, view.created) for name, view in self.catalog.items()}
+            same = {name for name, view in catalog.items() if (name, view.folder, view.created) in now_there}
             return self._append(
                 tables={
-                    name: replace(table.untouched(), oldest=oldest[name], kept=kept[name])
+                    name: replace(
+                        table.untouched(),
+                        oldest=max(table.oldest, oldest[name]) if name in same else table.oldest,
+                        kept=max(table.kept, kept[name]) if name in same else table.kept,
+                    )
                     for name, table in self.last.tables.items()
                 },
                 metrics={"vacuumed": True},

@@ -100,6 +100,10 @@ class LocalStore:
             except FileNotFoundError:
                 return []
 
+    def folders(self, folder: str) -> list[str]:
+        """The names of the folders directly in a folder."""
+        return [name for name in self.names(folder) if self.path(f"{folder}/{name}").is_dir()]
+
     def files(self, folder: str) -> Iterator[StoredFile]:
         """Every file in a folder and below it; DamagedWarehouse for a link, which may lead anywhere."""
         with explained(self.path(folder)):

@@ -28,6 +28,15 @@ def file_name(kind: str, commit: int) -> str:
     return f"{kind}{commit:020d}-{unique_id()}"
 
 
+def commit_of(name: str) -> int:
+    """The commit that a data file was written for, which its name says; -1 if something else has put it there."""
+    number = _COMMIT.search(name)
+    return -1 if number is None else int(number[1])
+
+
+_COMMIT = re.compile(r"/(?:base-|delta-|rows-)?(\d{20})-[0-9a-f]{32}")
+
+
 def read_table(store: LocalStore, folder: str, file: DataFile, schema: pa.Schema) -> pa.Table:
     """Read some columns of a file, or all; DamagedWarehouse if it is missing, or not what was written."""
     check_file(store, folder, file)
