@@ -29,6 +29,8 @@ from postgres_server import private_cluster
 from viewkeeper import Warehouse
 
 ROWS, QUICK = (50_000, 500_000), (2_000, 10_000)
+FIRST = 1_000
+"""of what is measured first and thrown away"""
 CUSTOMERS, CITIES = 10_000, 100
 JOINED = (
     "SELECT o.id, o.amount, o.price, o.day, o.note, c.name, c.city "
@@ -203,7 +205,7 @@ def main() -> None:
             with databases(kind, folder) as database:
                 sizes = sorted(QUICK if given.quick else given.rows)
                 # The first is thrown away: what starts once, such as Spark, is not a matter of the size.
-                measure(database(sizes[0] + 1), folder / "start", sizes[0] + 1)
+                measure(database(FIRST), folder / "start", FIRST)
                 figures = {size: measure(database(size), folder / f"{size}", size) for size in sizes}
             report[kind] = {"sizes": figures, "per_row_ratio": ratios(figures)}
     print(json.dumps(report, indent=2))
