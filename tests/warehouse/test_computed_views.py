@@ -440,7 +440,8 @@ def test_states_that_one_table_has_lost_cannot_be_read(tmp_path: Path) -> None:
         add_states(wh, HISTORY[0], HISTORY[1:2])
         add_states(wh, HISTORY[1], HISTORY[2:3], first=2)
         names = ("joined", *COLUMNS)
-        wh._writing().announce({name: int(name == "_vk_joined_1") for name in names}, dict.fromkeys(names, 1))
+        oldest = {name: int(name == "_vk_joined_1") for name in names}
+        wh._writing().announce(wh._writing().catalog, oldest, dict.fromkeys(names, 1))
         assert [(state.state, state.rows) for state in wh.states("joined")] == [(1, 4), (2, 5)]
         assert wh.status().views[0].oldest == 1
         with pytest.raises(StateGone, match="joined"):

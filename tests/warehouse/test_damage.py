@@ -199,8 +199,9 @@ def test_a_missing_record_is_told(prepared: Path, read_only: bool) -> None:
 
     check_refused(use, root, DamagedWarehouse, record(root, 2))
     if not read_only:
-        # After a crash, before anything is swept.
+        # After a crash of which it is not known what it has left, before anything is swept.
         (root / HOME / "closed.json").unlink()
+        (root / HOME / "intents.log").unlink()
         check_refused(lambda: Warehouse.open(root), root, DamagedWarehouse, record(root, 2))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SEED = 16
-NO_PART_OF_A_STATE = ("writer.lock", "pins", "closed.json")
+NO_PART_OF_A_STATE = ("writer.lock", "pins", "closed.json", "intents.log")
 
 
 def needed(lake: Path) -> list[Path]:
