@@ -34,7 +34,7 @@ from viewkeeper.summary.propagate_arrow import ArrowInputs, propagate_arrow
 from viewkeeper.summary.star import Dimension
 
 ON_DRIVER = range(16)
-IN_SPARK = range(100, 106)
+IN_SPARK, MORE_IN_SPARK = range(100, 103), range(103, 120)
 
 
 class PureLattice:
@@ -187,7 +187,7 @@ def small_plans(spark):
         yield spark
 
 
-@pytest.mark.parametrize("seed", IN_SPARK)
+@pytest.mark.parametrize("seed", [*IN_SPARK, *(pytest.param(seed, marks=pytest.mark.soak) for seed in MORE_IN_SPARK)])
 def test_both_engines_make_the_same_summary_deltas(small_plans, seed):
     from viewkeeper.maintenance.contents import frame_of_table
     from viewkeeper.summary.propagate import Inputs, propagate
