@@ -11,10 +11,10 @@ SOAKED := tests/properties/test_levels_soak.py
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench soak docs clean java servers
+.PHONY: help demo test check check-fast bench soak docs clean java servers
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(STAMP) java ## show viewkeeper at work
 	$(BIN)/viewkeeper demo
@@ -28,6 +28,9 @@ check: $(STAMP) ## lint, formatting, types, import contracts
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check-fast: check ## the checks, and all tests that need no Spark, no server and no other program: for the inner loop
+	VIEWKEEPER_TEST_FAST=1 $(BIN)/pytest -n 2 --dist worksteal
 
 # Those that can be run by themselves; the others are what they share.
 bench: $(STAMP) java ## run every benchmark

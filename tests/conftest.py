@@ -3,6 +3,7 @@
 import faulthandler
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import settings
 from mariadb_server import mariadb
 from postgres_server import postgres_server
+
+from run_size import FAST
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,7 +22,8 @@ __all__ = ["mariadb", "postgres_server"]
 
 # The same examples in every run: a failure in CI is a failure here.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.load_profile("repeatable")
+settings.register_profile("fast", settings.get_profile("repeatable"), max_examples=20)
+settings.load_profile("fast" if FAST else "repeatable")
 
 # A shell that runs the suite in its background ignores Ctrl-C for it, and so would the programs that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -44,9 +48,11 @@ def _test_master() -> tuple[str, dict[str, str]]:
 
 
 SERVERS = {"postgres_server", "mariadb"}
+SLOW = ("spark", "servers", "processes")
+"""marks of what `make check-fast` leaves out"""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks what needs Spark or a server, by its fixtures; tests that start one by themselves are marked in place."""
     for item in items:
         used = set(getattr(item, "fixturenames", ()))
@@ -56,6 +62,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("servers")
         if item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.timeout(0))
+    if FAST:
+        slow = {item for item in items if any(map(item.get_closest_marker, SLOW))}
+        config.hook.pytest_deselected(items=list(slow))
+        items[:] = [item for item in items if item not in slow]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -63,6 +73,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("soak"):
         # A long run is no hang: see `faulthandler_timeout` in pyproject.toml.
         faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture(autouse=FAST)
+def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test that `make check-fast` runs starts a program: Spark, a server or another."""
+
+    def refuse(process: object, words: object, *_: object, **__: object) -> None:
+        raise AssertionError(f"a test that starts a program is marked with one of {', '.join(SLOW)}: {words}")
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
+    monkeypatch.setattr(subprocess.Popen, "__del__", lambda _: None)
 
 
 @pytest.fixture(scope="session", autouse=True)
