@@ -20,7 +20,7 @@ demo: $(STAMP) java ## show viewkeeper at work
 	$(BIN)/viewkeeper demo
 
 test: check java servers ## run the checks, then the test suite, then what must also work on several Spark processes
-	$(BIN)/pytest -n 2 --dist loadfile --durations=10
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=10
 	VIEWKEEPER_TEST_MASTER='local-cluster[2,1,1024]' $(BIN)/pytest -m cluster
 
 check: $(STAMP) ## lint, formatting, types, import contracts
@@ -30,7 +30,7 @@ check: $(STAMP) ## lint, formatting, types, import contracts
 	$(BIN)/lint-imports
 
 check-fast: check ## the checks, and all tests that need no Spark, no server and no other program: for the inner loop
-	VIEWKEEPER_TEST_FAST=1 $(BIN)/pytest -n 2 --dist worksteal
+	VIEWKEEPER_TEST_FAST=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Those that can be run by themselves; the others are what they share.
 bench: $(STAMP) java ## run every benchmark

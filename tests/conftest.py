@@ -12,7 +12,7 @@ from hypothesis import settings
 from mariadb_server import mariadb
 from postgres_server import postgres_server
 
-from run_size import FAST
+from run_size import FAST, LONGEST
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,6 +62,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("servers")
         if item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.timeout(0))
+    first = {f"tests/{name}": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: first.get(item.nodeid.partition("::")[0], len(first)))
     if FAST:
         slow = {item for item in items if any(map(item.get_closest_marker, SLOW))}
         config.hook.pytest_deselected(items=list(slow))

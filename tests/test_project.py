@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from run_size import LONGEST
+
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 LAYERS = [
@@ -221,3 +223,7 @@ def test_no_machine_paths_or_registry_hosts() -> None:
         if UNWANTED.search(line)
     ]
     assert not found, "\n".join(found)
+
+
+def test_files_that_are_started_first_are_there() -> None:
+    assert [name for name in LONGEST if not (ROOT / "tests" / name).exists()] == []

@@ -6,7 +6,7 @@ A failure prints the command that repeats it, and all that had happened.
 import pytest
 from summary_worlds import STEPS, world
 
-LIVES = range(5)
+LIVES = range(3)
 LIVES_OF_LARGE_TABLES = range(100, 102)
 LIVES_WITH_RECOMPUTED_EXTREMES = range(37, 39)
 LIVES_OVER_SQLITE = range(203, 205)
