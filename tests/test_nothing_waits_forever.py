@@ -7,6 +7,8 @@ import pytest
 
 from waiting import joined, program
 
+pytestmark = pytest.mark.processes
+
 
 def test_a_block_that_fails_does_not_wait_for_its_program() -> None:
     with (

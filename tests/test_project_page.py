@@ -48,6 +48,7 @@ def test_the_readme_of_the_example_names_what_is_there(tmp_path: Path) -> None:
     assert {words[0] for words in typed} == {"python", "viewkeeper"}
 
 
+@pytest.mark.processes
 def test_the_example_sells_without_viewkeeper(tmp_path: Path) -> None:
     """Its script is a plain application: it runs without anything installed."""
     from viewkeeper.project.example import write_example

@@ -44,6 +44,7 @@ def test_what_is_small_and_compiles_needs_no_spark(small):
     assert (-changed.rename(("a", "b")).keep(("b",))).in_memory
 
 
+@pytest.mark.processes
 def test_importing_it_does_not_import_spark():
     code = "import sys, viewkeeper.algebra.adaptive; print('pyspark' in sys.modules, 'pyarrow' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -22,7 +22,7 @@ INFINITY = float("inf")
 ON_SPARK = ["spark", "adaptive"]
 
 
-@pytest.fixture(params=[*WITHOUT_SPARK, *ON_SPARK])
+@pytest.fixture(params=[*WITHOUT_SPARK, *(pytest.param(name, marks=pytest.mark.spark) for name in ON_SPARK)])
 def make(request):
     if request.param in WITHOUT_SPARK:
         return WITHOUT_SPARK[request.param]

@@ -149,6 +149,7 @@ def test_options_that_would_be_ignored_are_refused(words, option, monkeypatch, c
     assert f"{option} does not go with" in capsys.readouterr().err
 
 
+@pytest.mark.processes
 def test_a_terminal_without_the_signs_is_served():
     done = subprocess.run(
         [sys.executable, "-m", "viewkeeper", "simulate", "--example", "strobe-1", "--trace"],

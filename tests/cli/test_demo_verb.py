@@ -195,6 +195,7 @@ def test_a_missing_server_is_named_with_its_package(
 
 
 @pytest.mark.parametrize("folder", ["lake", "my lake", "Ann's lake"])
+@pytest.mark.processes
 def test_the_change_that_is_suggested_can_be_pasted(folder: str, tmp_path: Path) -> None:
     shop = tmp_path / folder / "databases" / "shop.db"
     shop.parent.mkdir(parents=True)

@@ -52,6 +52,7 @@ def test_every_option_is_explained(verb: str) -> None:
     assert silent == []
 
 
+@pytest.mark.processes
 def test_no_help_imports_anything_heavy() -> None:
     done = subprocess.run(
         [sys.executable, "-c", HELP_OF_EACH], capture_output=True, text=True, timeout=120, check=False

@@ -16,6 +16,8 @@ import pytest
 from viewkeeper import Warehouse
 from waiting import LONG, program
 
+pytestmark = pytest.mark.processes
+
 BIG = "CREATE MATERIALIZED VIEW big AS SELECT id FROM shop.orders"
 
 IN_A_LOAD = """

@@ -199,6 +199,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*\b(3[0-8]|4[0-8]|9[0-7]|10[0-7])[0-9;]*m")
 MATRIX = ["simulate", "--matrix", "--runs", "1", "--seed", "1", "--updates", "2"]
 
 
+@pytest.mark.processes
 def test_colours_are_for_terminals_and_respect_no_color() -> None:
     assert COLOUR.search(in_a_terminal(MATRIX)), "or the next line proves nothing"
     assert not COLOUR.search(in_a_terminal(MATRIX, NO_COLOR="1"))

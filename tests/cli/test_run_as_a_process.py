@@ -16,6 +16,8 @@ from click.testing import CliRunner
 from viewkeeper.cli.main import viewkeeper
 from waiting import LONG, program
 
+pytestmark = pytest.mark.processes
+
 
 def command(*words: object) -> list[str]:
     return [sys.executable, "-m", "viewkeeper", *map(str, words)]

@@ -318,6 +318,7 @@ def test_a_drawing_that_cannot_be_written_leaves_what_was_there(lake: Path, tmp_
 
 
 @pytest.mark.parametrize("words", ["explain sic_sales", "lattice"])
+@pytest.mark.processes
 def test_spark_is_not_imported_for(words: str, lake: Path) -> None:
     code = "import sys\nfrom viewkeeper.cli.main import main\ntry:\n    main()\nfinally:\n"
     code += "    print(sorted({'pyspark', 'py4j', 'pandas'} & sys.modules.keys()), file=sys.stderr)"

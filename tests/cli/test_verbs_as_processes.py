@@ -13,6 +13,8 @@ from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 from waiting import LONG, program
 
+pytestmark = pytest.mark.processes
+
 ENGINES = {"pyspark", "py4j", "deltalake", "pyarrow", "pandas"}
 MODULES = """
 import sys

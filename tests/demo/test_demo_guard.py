@@ -12,6 +12,8 @@ from viewkeeper.demo.guard import Server
 from viewkeeper.demo.servers.private import Guarded
 from viewkeeper.errors import SourceUnavailable
 
+pytestmark = pytest.mark.processes
+
 
 def test_a_server_and_its_folder_are_gone_at_the_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "server"

@@ -16,6 +16,8 @@ from viewkeeper.demo.writers import Writers
 from viewkeeper.demo.writing import Order
 from viewkeeper.errors import SourceError
 
+pytestmark = pytest.mark.processes
+
 
 def wait_until(true: Callable[[], bool]) -> None:
     while not true():

@@ -131,6 +131,7 @@ for batch in source.transactions(None if len(sys.argv) < 3 else sys.argv[2], thr
 
 
 @pytest.mark.parametrize("kills", [pytest.param(4, id="short"), pytest.param(80, id="soak", marks=pytest.mark.soak)])
+@pytest.mark.processes
 def test_kills_while_a_folder_is_copied(tmp_path: Path, kills: int) -> None:
     folder, random, wait = tmp_path / "lake", seeded(24), threading.Event()
     folder.mkdir()

@@ -18,6 +18,8 @@ from viewkeeper.sources.base import Request
 from viewkeeper.sources.sqlite import SqliteSource
 from waiting import joined, program
 
+pytestmark = pytest.mark.processes
+
 SCHEMA = """
 CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT UNIQUE, b INT);
 CREATE TABLE bag (k INT, v BLOB);

@@ -16,6 +16,8 @@ from viewkeeper.lake import recovery
 from viewkeeper.lake.log import intents
 from viewkeeper.warehouse import Warehouse
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(scope="module")
 def writer() -> Iterator[Crasher]:

@@ -486,6 +486,7 @@ def test_a_lattice_that_its_source_does_not_allow_any_more(retail: Path, tmp_pat
             warehouse.explain("sid_sales")
 
 
+@pytest.mark.processes
 def test_looking_needs_no_spark() -> None:
     """Other tests of the same run import it, so this asks a process of its own."""
     code = "import viewkeeper.explaining.explaining, viewkeeper.explaining.drawn, sys; "

@@ -49,6 +49,7 @@ def copy(pending: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return tmp_path / "copy"
 
 
+@pytest.mark.processes
 def test_what_reads_imports_nothing_that_only_a_writer_needs(pending: Path) -> None:
     done = subprocess.run([sys.executable, "-c", READ], cwd=pending, capture_output=True, text=True, check=True)
     ours = {

@@ -245,6 +245,7 @@ def run_cramped(*command: str | Path, within: tuple[str, ...] = ()) -> list[tupl
     return [tuple(told) for told in json.loads(done.stdout)]
 
 
+@pytest.mark.processes
 def test_a_limit_on_the_size_of_files_is_told_by_all_who_write(prepared: Path) -> None:
     root = copy(prepared)
     after = image_after(copy(prepared, "after"), make_large_commit)
@@ -269,6 +270,7 @@ def mountable(tmp_path: Path) -> tuple[str, ...]:
     return namespace
 
 
+@pytest.mark.processes
 def test_a_disk_that_is_really_full_at_every_page_of_a_commit(tmp_path: Path, mountable: tuple[str, ...]) -> None:
     told = run_cramped("disk", tmp_path, within=mountable)
     assert len(told) > 5
@@ -278,6 +280,7 @@ def test_a_disk_that_is_really_full_at_every_page_of_a_commit(tmp_path: Path, mo
         assert "free some space" in hint
 
 
+@pytest.mark.processes
 def test_the_command_of_the_hint_frees_space_on_a_disk_that_is_really_full(
     tmp_path: Path, mountable: tuple[str, ...]
 ) -> None:

@@ -86,7 +86,10 @@ def a_mariadb(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[st
         root.execute("DROP DATABASE older")
 
 
-@pytest.mark.parametrize("kind", [a_sqlite, a_folder, a_delta, a_postgres, a_mariadb])
+@pytest.mark.parametrize(
+    "kind",
+    [a_sqlite, a_folder, a_delta, *(pytest.param(one, marks=pytest.mark.servers) for one in (a_postgres, a_mariadb))],
+)
 def test_an_older_copy_misses_nothing_silently(
     kind: Callable[..., AbstractContextManager[tuple[str, Put]]], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -116,6 +119,7 @@ def test_an_older_copy_misses_nothing_silently(
             assert warehouse.audit("v").clean
 
 
+@pytest.mark.servers
 def test_a_postgres_that_goes_on_without_us_is_no_older_copy(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """Groups at different places of a source, changes that concern none of them, a view that comes later."""
     with a_postgres(request, tmp_path) as (url, put), psycopg.connect(url, autocommit=True) as database:

@@ -356,6 +356,7 @@ def pinning_process(root: Path) -> Iterator["subprocess.Popen[str]"]:
         process.communicate(timeout=LONG)
 
 
+@pytest.mark.processes
 def test_a_pin_holds_while_its_process_lives(prepared: Path) -> None:
     root = copy(prepared)
     with Warehouse.open(root, compaction=None) as wh, pinning_process(root) as reader:

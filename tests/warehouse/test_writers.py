@@ -67,6 +67,7 @@ def test_a_second_writer_of_the_same_process_is_refused(prepared: Path) -> None:
     Warehouse.open(root).close()
 
 
+@pytest.mark.processes
 def test_a_second_writer_of_another_process_is_refused_until_the_first_one_ends(prepared: Path) -> None:
     root = copy(prepared)
     with another_writer(root) as first:
@@ -75,6 +76,7 @@ def test_a_second_writer_of_another_process_is_refused_until_the_first_one_ends(
         make_small_commit(wh)
 
 
+@pytest.mark.processes
 def test_a_killed_writer_does_not_block_the_next_one(prepared: Path) -> None:
     root = copy(prepared)
     with another_writer(root) as first:
