@@ -82,7 +82,7 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test that `make check-fast` runs starts a program: Spark, a server or another."""
 
     def refuse(process: object, words: object, *_: object, **__: object) -> None:
-        pytest.skip("it starts a program, and should be marked 'processes'")
+        pytest.skip("it starts a program; 'make test' runs it")
 
     monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
     monkeypatch.setattr(subprocess.Popen, "__del__", lambda _: None)

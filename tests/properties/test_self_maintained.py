@@ -72,14 +72,9 @@ def make_changes(world: World, opened: dict[str, sqlite3.Connection]) -> int:
     return made
 
 
-def rows_of(wh: Warehouse, view: str) -> Counter[tuple[Any, ...]]:
+def rows_of(wh: Warehouse, view: str, state: int | None = None) -> Counter[tuple[Any, ...]]:
     """What readers see."""
-    return Counter(tuple(row) for row in wh.read(view).collect())
-
-
-def rows_at(wh: Warehouse, view: str, state: int) -> Counter[tuple[Any, ...]]:
-    """The same at any state, without a job of Spark."""
-    return Counter(zip(*(column.to_pylist() for column in wh.arrow(view, state).columns), strict=True))
+    return Counter(tuple(row) for row in wh.read(view, state).collect())
 
 
 def last_rows(wh: Warehouse, view: str) -> Counter[tuple[Any, ...]]:
@@ -120,7 +115,7 @@ def live(world: World, name: str, folder: Path, spark: "SparkSession", *, refres
                 check_structures(wh, world, name)
                 states = [one.state for one in wh.states("v") if one.state > before]
                 if len(opened) == 1:
-                    assert [rows_at(wh, "v", state) for state in states] == expected[1:]
+                    assert [rows_of(wh, "v", state) for state in states] == expected[1:]
             assert rows_of(wh, "v") == world.expected()
             assert wh.audit("v").clean
 
