@@ -22,6 +22,7 @@ from test_files import source_of as files_source
 
 from viewkeeper.clock import seeded
 from viewkeeper.sources.base import Source
+from viewkeeper.sources.files import snapshots
 from waiting import program
 
 ANSWERS = [pytest.param(25, id="short"), pytest.param(2000, id="soak", marks=pytest.mark.soak)]
@@ -69,7 +70,9 @@ def run(source: Source, recorded: Recorded, answers: int, *writers: Callable[[],
 
 
 @pytest.mark.parametrize("answers", ANSWERS)
-def test_files_under_writers(tmp_path: Path, answers: int) -> None:
+def test_files_under_writers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: int) -> None:
+    # On a busy machine the folder may not be quiet for longer than a user would wait.
+    monkeypatch.setattr(snapshots, "PATIENCE", 300.0)
     folder, random = tmp_path / "lake", seeded(21)
     (folder / "parts").mkdir(parents=True)
     pause = threading.Event()
