@@ -15,7 +15,7 @@ from stored_content import Stored
 
 from viewkeeper.errors import DefinitionError, SourceUnavailable, StateGone, StorageFailure, UsageError
 from viewkeeper.lake.supposed_writer import SupposedWriter
-from viewkeeper.maintenance.summaries import creating
+from viewkeeper.maintenance import creating
 from viewkeeper.planner.altering.alteration import Alteration
 from viewkeeper.warehouse import Warehouse
 

@@ -105,6 +105,9 @@ def sweep_leftovers(store: LocalStore, last: int, staging: Iterable[str] = (), l
         for folder in (VIEWS, f"{HOME}/{CHANGES}"):
             store.remove_empty_folders(folder)
     else:
+        for name in left.names:
+            # Spark makes folders within the one that it was to write into.
+            store.remove_empty_folders(name)
         store.remove_if_empty(_folders_left(left))
     return swept
 

@@ -78,6 +78,8 @@ def vacuum(
             writer.store.remove_if_empty({name.rpartition("/")[0] for name, _ in unneeded})
             writer.log.remove_before(keep.oldest_commit())
             writer.catalogs.remove_before(writer.log.record(writer.log.numbers()[0]).catalog)
+    if not dry_run:
+        _remove_emptied(writer, places)
     return Vacuumed(len(unneeded), sum(size for _, size in unneeded), commits, oldest, longer)
 
 
@@ -95,6 +97,16 @@ def _deleted(
                 continue
             writer.store.delete(name)
         yield name, size
+
+
+def _remove_emptied(writer: "Writer", places: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Remove folders of views that are gone: a vacuum that was killed may have emptied them."""
+    with writer.mutex:
+        inhabited = {view.folder for view in writer.catalog.values()}
+        for place, folders in places:
+            for folder in (f"{place}/{name}" for name in folders):
+                if folder not in inhabited:
+                    writer.store.remove_empty_folders(folder)
 
 
 class _Kept:

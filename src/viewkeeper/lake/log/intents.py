@@ -100,10 +100,10 @@ def left_by(store: LocalStore, holder: object) -> Left | None:
     """What the writer that last held the lock may have left; None if there is no list of it to be relied upon."""
     try:
         lines: list[Any] = [json.loads(line) for line in store.read(INTENTS).splitlines()]
-        told, names = lines[0], [str(name) for name in lines[1:]]
-        commit = int(told["commit"])
+        header, names = lines[0], [str(name) for name in lines[1:]]
+        commit = int(header["commit"])
         boot = _boot()
-        if boot is None or (told["writer"], told["boot"], told["place"]) != (holder, boot, _place(store)):
+        if boot is None or (header["writer"], header["boot"], header["place"]) != (holder, boot, _place(store)):
             return None
     except (ValueError, KeyError, TypeError, IndexError, DamagedWarehouse):
         return None
