@@ -187,7 +187,9 @@ def elsewhere(spark):
     session.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
     session.conf.set("spark.sql.caseSensitive", "true")
     session.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
-    return session
+    yield session
+    # The session that has made a frame last is the one that others find.
+    spark.createDataFrame([], "x INT")
 
 
 def test_times_do_not_depend_on_the_session(elsewhere):

@@ -79,7 +79,7 @@ def test_what_an_engine_says_reaches_nobody_as_it_is(lake: Path, monkeypatch: py
     def fail(*_: Any) -> NoReturn:
         raise ERRORS["spark"]
 
-    monkeypatch.setattr("viewkeeper.maintenance.keeper.Keeper.reload", fail)
+    monkeypatch.setattr("viewkeeper.maintenance.live_views.LiveViews.reload", fail)
     with (
         Warehouse.open(lake) as warehouse,
         pytest.raises(EngineFailure, match=r"^reload: Spark failed: \[UNRESOLVED_COLUMN\] a column\n  hint"),
