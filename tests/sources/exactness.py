@@ -85,12 +85,17 @@ class Recorded:
             raise self.failure
 
     def _run(self) -> None:
-        try:
-            for batch in self.source.transactions(self._after, self._stop):
-                self.events.extend(batch.events)
-        except Exception as error:
-            self.failure = error
-            self.source.stream_broke(error)
+        for _ in range(600):
+            try:
+                for batch in self.source.transactions(self._after, self._stop):
+                    self.events.extend(batch.events)
+            except Exception as error:
+                # The server may still be ending the session of a stream before this one; a feed tries again, too.
+                if "is active for PID" in str(error) and not self._stop.wait(0.1):
+                    continue
+                self.failure = error
+                self.source.stream_broke(error)
+            return
 
     def read(self, *fetches: Fetch) -> Answered:
         answered = Answered(fetches, *read(self.source, *fetches))
