@@ -247,11 +247,11 @@ def test_catch_up_and_its_history(lake: Path) -> None:
 def test_run_for_some_time(lake: Path) -> None:
     write(Path("shop.db"), "INSERT INTO orders VALUES (2, 7, 20)")
     for _ in range(60):  # on a busy machine a second may be over before it has come to anything
-        told = output("run", "--seconds", "1").splitlines()
-        assert " at crm " in told[0]
-        if " 1 transaction became " in told[-1]:
+        lines = output("run", "--seconds", "1").splitlines()
+        assert " at crm " in lines[0]
+        if " 1 transaction became " in lines[-1]:
             break
-    assert re.match(r"stopped after \d+ s: 1 transaction became 1 state in 1 commit with ", told[-1])
+    assert re.match(r"stopped after \d+ s: 1 transaction became 1 state in 1 commit with ", lines[-1])
     *looks, end = map(json.loads, output("run", "--seconds", "0.5", "--json").splitlines())
     assert [group["name"] for group in looks[0]["groups"]] == ["named"]
     assert end["seconds"] >= 0.5

@@ -181,9 +181,9 @@ def test_long_texts_are_cut_and_numbers_are_not() -> None:
 def in_a_terminal(words: list[str], **environment: str) -> str:
     ours, theirs = pty.openpty()
     clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
-    told = {**clean, "TERM": "xterm-256color", **environment}
+    settings = {**clean, "TERM": "xterm-256color", **environment}
     shown = b""
-    with program([sys.executable, "-m", "viewkeeper", *words], stdout=theirs, stderr=theirs, env=told) as process:
+    with program([sys.executable, "-m", "viewkeeper", *words], stdout=theirs, stderr=theirs, env=settings) as process:
         os.close(theirs)
         while True:
             try:

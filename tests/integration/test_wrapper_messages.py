@@ -15,7 +15,7 @@ from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.explaining.algorithm_words import questions
 from viewkeeper.explaining.explained_join import sweeps
-from viewkeeper.mediator.group import GroupPlan
+from viewkeeper.mediator.group_plan import GroupPlan
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.mediator.report import GroupReport

@@ -13,7 +13,7 @@ from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.clock import seeded
 from viewkeeper.errors import StorageFailure
 from viewkeeper.mediator.alignment import GroupChange
-from viewkeeper.mediator.group import GroupPlan
+from viewkeeper.mediator.group_plan import GroupPlan
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.messages import Change, Position, Transaction, Vector
 from viewkeeper.sql.parse import parse_view

@@ -11,7 +11,7 @@ from viewkeeper.algorithms.registry import ALGORITHMS, Transactions
 from viewkeeper.clock import Random, seeded
 from viewkeeper.errors import StorageFailure
 from viewkeeper.levels import Level
-from viewkeeper.mediator.group import GroupPlan
+from viewkeeper.mediator.group_plan import GroupPlan
 from viewkeeper.mediator.mediator import Mediator
 from waiting import joined
 

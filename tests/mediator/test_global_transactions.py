@@ -14,7 +14,7 @@ from viewkeeper.checker.judge import check
 from viewkeeper.checker.judgement import Judgement
 from viewkeeper.clock import seeded
 from viewkeeper.levels import Level
-from viewkeeper.mediator.group import GroupPlan
+from viewkeeper.mediator.group_plan import GroupPlan
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Change, GlobalPart, Position, position
 from viewkeeper.sources.base import as_transaction

@@ -25,7 +25,7 @@ from viewkeeper.errors import (
 from viewkeeper.mediator import group as group_module
 from viewkeeper.mediator import retries
 from viewkeeper.mediator.alignment import GroupChange
-from viewkeeper.mediator.group import GroupPlan
+from viewkeeper.mediator.group_plan import GroupPlan
 from viewkeeper.mediator.maintained import MaintainedView
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.mediator.stream import Subscription, rows_in

@@ -10,7 +10,7 @@ from live_shop import MemoryStore
 from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import Random, seeded
-from viewkeeper.mediator.group import GroupPlan
+from viewkeeper.mediator.group_plan import GroupPlan
 from viewkeeper.mediator.known_rows import MOST_KNOWN
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator

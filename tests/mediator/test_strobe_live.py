@@ -14,7 +14,8 @@ from viewkeeper.levels import Level
 from viewkeeper.mediator import group as group_module
 from viewkeeper.mediator.choice import promised
 from viewkeeper.mediator.feed import Feed
-from viewkeeper.mediator.group import Group, GroupPlan
+from viewkeeper.mediator.group import Group
+from viewkeeper.mediator.group_plan import GroupPlan
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Change, Transaction
 from waiting import joined

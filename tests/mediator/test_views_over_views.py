@@ -3,7 +3,7 @@
 from live_shop import THREE_WAY, WITHIN, MemoryStore, Shop, resumed
 
 from viewkeeper.algebra.memory import MemoryZSet
-from viewkeeper.mediator.group import GroupPlan
+from viewkeeper.mediator.group_plan import GroupPlan
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.messages import Change
 from waiting import joined

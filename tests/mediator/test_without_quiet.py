@@ -10,7 +10,7 @@ from live_shop import THREE_WAY, WITHIN, Recorder, Shop, resumed
 
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.algorithms.registry import ALGORITHMS, Transactions
-from viewkeeper.mediator.group import GroupPlan
+from viewkeeper.mediator.group_plan import GroupPlan
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.mediator.without_quiet import without_quiet

@@ -17,6 +17,7 @@ from viewkeeper.clock import seeded
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.explaining.summary_explanation import Explanation
 from viewkeeper.maintenance import spark_agreement
+from viewkeeper.storage.self_maintained import STORAGES
 
 TABLES = """
 CREATE TABLE r (id INTEGER PRIMARY KEY, a INTEGER, b TEXT);
@@ -59,7 +60,7 @@ SELECTS = (
     "SELECT id FROM one.missing",
 )
 PROPERTIES = {
-    "storage": ("remote", "viewcache", "jumpindexes", "joinindex", "matviews", "outerjoin", "auto", "elsewhere"),
+    "storage": ("remote", *STORAGES, "auto", "elsewhere"),
     "consistency": ("convergent", "weak", "strong", "complete", "auto", "perfect"),
     "algorithm": ("sweep", "batched-sweep", "nested-sweep", "strobe", "c-strobe", "t-strobe", "eca", "sweeep"),
     "group": ("g", "h", "m", "new", "joined"),
@@ -125,12 +126,12 @@ def test_the_same_is_accepted_and_refused(warehouse: Warehouse, first: int) -> N
             if created[0] == "accepted":
                 made = warehouse.explain(name)
                 warehouse.drop_view(name)
-                told = warehouse.explain(sql)
+                planned_as = warehouse.explain(sql)
                 assert isinstance(made, Explanation)
-                assert isinstance(told, Explanation)
+                assert isinstance(planned_as, Explanation)
                 same = "kind", "group", "algorithm", "level", "refresh", "sources", "relations", "storage"
                 if "auto" not in sql:
-                    assert [getattr(told, one) for one in same] == [getattr(made, one) for one in same], sql
+                    assert [getattr(planned_as, one) for one in same] == [getattr(made, one) for one in same], sql
             planned = outcome(lambda sql=sql: warehouse.alteration(sql))
             assert planned == created, f"seed {seed}: {sql}"
         seen[created[0]] += 1

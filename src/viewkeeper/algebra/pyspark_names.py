@@ -8,10 +8,10 @@ for, and Python then gives one of them a module that is half initialized. The lo
 a process that needs no Spark does not spend the fifth of a second that its modules take.
 """
 
-# Imported later by PySpark itself, in whatever thread calls it.
+# Imported for PySpark, which would import them later in whatever thread calls it.
 import pyspark.logger.worker_io
 import pyspark.sql.classic.dataframe
-import pyspark.testing.utils  # noqa: F401
+import pyspark.testing.utils  # noqa: F401  # the same
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext, StorageLevel
 from pyspark.errors import AnalysisException, PySparkException, PySparkRuntimeError, QueryContextType

@@ -228,7 +228,7 @@ class _Kept:
         table = self._record(self._first_in(folder)).tables[view.name]
         return {f"{folder}/{file.name}" for file in self._writer.tables.files(view, table)}
 
-    @cache  # noqa: B019
+    @cache  # noqa: B019  # lives as long as one vacuum
     def _checkpoint(self, folder: str) -> int:
         """The newest checkpoint of a table's log that is not newer than what is needed; 0 if there is none."""
         version = self._record(self._first_in(folder)).tables[self._definitions[folder].name].version

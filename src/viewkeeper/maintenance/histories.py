@@ -19,7 +19,7 @@ from viewkeeper.lake.log.columns import RESERVED
 from viewkeeper.maintenance.images import images_of_group
 from viewkeeper.maintenance.keeper import Keeper
 from viewkeeper.mediator.alignment import GroupChange
-from viewkeeper.mediator.group import GroupPlan, Recorder
+from viewkeeper.mediator.group_plan import GroupPlan, Recorder
 from viewkeeper.mediator.waits import GivenUp
 from viewkeeper.messages import Transaction, Vector
 from viewkeeper.sql.view import View

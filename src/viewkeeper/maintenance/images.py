@@ -9,7 +9,7 @@ from viewkeeper.lake.tables.parquet_files import STAGING
 from viewkeeper.maintenance.collected_rows import CollectedRows
 from viewkeeper.maintenance.context import Context
 from viewkeeper.mediator.base_image import image_at
-from viewkeeper.mediator.group import GroupPlan
+from viewkeeper.mediator.group_plan import GroupPlan
 from viewkeeper.messages import Position, Vector
 from viewkeeper.planner.view_properties import SOURCES
 from viewkeeper.sql.relation import Relation
@@ -68,9 +68,9 @@ def images_at(
     vector: Vector,
     read: Mapping[str, frozenset[str]] | None = None,
 ) -> Iterator[tuple[dict[str, Any], dict[str, Position]]]:
-    """Relations at a vector, as they are now in sources that it does not name; whoever watches is told of rows.
+    """Relations at a vector, as they are now in sources that it does not name; rows count as progress of the load.
     `read` are the columns that matter."""
-    # What a lattice follows may lack columns that were added since; a source tells them all.
+    # What a lattice follows may lack columns that were added since; a source has them all.
     registered = context.sources.relations()
     relations = {name: registered.get(name, one) for name, one in wanted.items()}
     sources = {one.source: context.sources.source(one.source) for one in relations.values()}

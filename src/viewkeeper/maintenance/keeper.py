@@ -26,7 +26,7 @@ from viewkeeper.maintenance.incomplete import give_up_after
 from viewkeeper.maintenance.self_maintained.views import SelfMaintainedViews
 from viewkeeper.maintenance.stored_states import StoredStates
 from viewkeeper.maintenance.summaries.lattices import Summaries
-from viewkeeper.mediator.group import GroupPlan, Recorder
+from viewkeeper.mediator.group_plan import GroupPlan, Recorder
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.planner.kept_views import Kept

@@ -18,7 +18,7 @@ from viewkeeper.lake.log.catalog import readable
 from viewkeeper.maintenance.audits import Audit
 from viewkeeper.maintenance.keeper import Keeper
 from viewkeeper.maintenance.new_columns import recompute, reload_with_types, with_new_columns
-from viewkeeper.mediator.group import GroupPlan, Recorder
+from viewkeeper.mediator.group_plan import GroupPlan, Recorder
 from viewkeeper.mediator.mediator import Mediator
 from viewkeeper.planner.altering.alteration import Alteration
 from viewkeeper.sql.create_clauses import IfThere, read_create

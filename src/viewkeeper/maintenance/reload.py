@@ -8,7 +8,7 @@ the columns or types are others    it is recreated beside the old one, with thos
 from viewkeeper.errors import DamagedWarehouse, UsageError
 from viewkeeper.lake.log.catalog import Definition, find
 from viewkeeper.lake.log.columns import RESERVED
-from viewkeeper.maintenance.altering.altering import OTHER_COLUMNS, make_anew
+from viewkeeper.maintenance.altering.altering import OTHER_COLUMNS, recreate
 from viewkeeper.maintenance.joins import created
 from viewkeeper.maintenance.keeper import Keeper
 from viewkeeper.maintenance.readers import readers_alone, with_readers
@@ -19,7 +19,7 @@ from viewkeeper.maintenance.view_images import content_of
 from viewkeeper.messages import Position
 from viewkeeper.planner.known_relations import relations_named
 from viewkeeper.planner.self_maintained.choosing import REASONS
-from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED, kept_anew, same_ids
+from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED, as_stored_now, same_ids
 from viewkeeper.planner.view_properties import SOURCES, SQL
 
 UNREADABLE = "files of it are missing or damaged"
@@ -33,7 +33,7 @@ def reload_view(keeper: Keeper, name: str) -> None:
     except DamagedWarehouse:
         # What is different from files that cannot be read is not known: all of it is written again.
         definition = keeper.writer.catalog.get(name)
-        make_anew(keeper, definition.family or name if definition is not None else name, UNREADABLE)
+        recreate(keeper, definition.family or name if definition is not None else name, UNREADABLE)
 
 
 def _reload(keeper: Keeper, name: str) -> None:
@@ -50,8 +50,8 @@ def _reload(keeper: Keeper, name: str) -> None:
 
 
 def _named(definition: Definition) -> set[str]:
-    told = definition.properties.get(SELF_MAINTAINED) or {}
-    sql = definition.properties.get(SQL) or told.get("sql")
+    stored = definition.properties.get(SELF_MAINTAINED) or {}
+    sql = definition.properties.get(SQL) or stored.get("sql")
     return relations_named(sql) if sql else set()
 
 
@@ -60,7 +60,7 @@ def _reload_join(keeper: Keeper, definition: Definition) -> None:
     stored = tuple((column.name, column.expression.type) for column in view.how.stored.output)
     shown = view.how.view.columns
     if not {column for column in stored if column[0] in shown} <= set(definition.columns):
-        make_anew(keeper, name, OTHER_COLUMNS)
+        recreate(keeper, name, OTHER_COLUMNS)
         return
     keeper.bring_others_up(name, view.group)
     vector = _vector_of_others(keeper, name, view.group)
@@ -72,8 +72,8 @@ def _reload_join(keeper: Keeper, definition: Definition) -> None:
                 commit.states(view.group, [(at, with_readers(keeper, view.group, name, rows - before))])
             else:
                 different = rows.keep(shown) - before.keep(shown)
-                told = with_readers(keeper, view.group, name, different)
-                commit.states(view.group, [(at, readers_alone(told, name))], passed_on=[told])
+                propagated = with_readers(keeper, view.group, name, different)
+                commit.states(view.group, [(at, readers_alone(propagated, name))], passed_on=[propagated])
                 commit.drop(name)
                 reasons = definition.properties.get(REASONS, ())
                 created(keeper, commit, view.how, view.group, rows, {**there, **at}, reasons)
@@ -88,9 +88,9 @@ def _reload_self_maintained(keeper: Keeper, definition: Definition) -> None:
     """
     views = keeper.self_maintained
     relations = keeper.relations()
-    kept = kept_anew(definition, relations)
+    kept = as_stored_now(definition, relations)
     if definition.columns != tuple((column.name, column.expression.type) for column in kept.view.output):
-        make_anew(keeper, kept.name, OTHER_COLUMNS)
+        recreate(keeper, kept.name, OTHER_COLUMNS)
         return
     last = keeper.writer.last.groups[kept.group]
     same = {table: kept.columns_of(structure) for table, structure in kept.tables.items()}
@@ -99,15 +99,15 @@ def _reload_self_maintained(keeper: Keeper, definition: Definition) -> None:
     alone = all(one.group != kept.group for name, one in views.views().items() if name != kept.name)
     with views.contents(kept, relations, fresh=alone) as (contents, at), keeper.new_commit() as commit:
         structures, view = views.computed(kept, contents, first_number=(last.last + 1) * NUMBERS)
-        # Those that follow the view are told what it shows from now on.
-        told = with_readers(keeper, kept.group, kept.name, view - keeper.stored(kept.name))
-        changes = readers_alone(told, kept.name)
+        # Views that read this one follow what is different in it.
+        propagated = with_readers(keeper, kept.group, kept.name, view - keeper.stored(kept.name))
+        changes = readers_alone(propagated, kept.name)
         if same_ids(definition, kept) and all(catalog[table].columns == columns for table, columns in same.items()):
             for table, structure in kept.tables.items():
                 changes[table] = (structures[structure.name] - keeper.stored(table),)
-            commit.states(kept.group, [(at, changes)], passed_on=[told])
+            commit.states(kept.group, [(at, changes)], passed_on=[propagated])
         else:
-            commit.states(kept.group, [(at, changes)], passed_on=[told])
+            commit.states(kept.group, [(at, changes)], passed_on=[propagated])
             views.drop(commit, definition)
             create_all(views, commit, kept, structures, at, relations)
     keeper.incomplete.forget_skipped(kept.group, last.vector, at)
@@ -143,6 +143,6 @@ def _reload_summaries(keeper: Keeper, name: str) -> None:
     lattice = keeper.summaries.lattice_of(name)
     if keeper.summaries.is_outdated(lattice):
         called = catalog[name].family or name if name in catalog else name
-        make_anew(keeper, called, OTHER_COLUMNS)
+        recreate(keeper, called, OTHER_COLUMNS)
     else:
         reload_lattice(keeper.summaries, lattice)

@@ -6,16 +6,16 @@ Each part only does what is there to do, so batches follow the load: a lone tran
 and while that is under way others gather. A commit runs while the sources work on the next questions.
 
 What was delivered and is not part of a committed state yet is kept: from the last commit and that, the algorithm of a
-view can begin anew at any time.
+view can be started again at any time.
 """
 
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from viewkeeper.algorithms.update_queue import MakeZSet
 from viewkeeper.clock import monotonic
@@ -23,99 +23,27 @@ from viewkeeper.errors import PositionLost, SourceError, ViewkeeperError, as_vie
 from viewkeeper.mediator.alignment import Alignment, GroupChange, Place, merged
 from viewkeeper.mediator.channel import Channel, Learn
 from viewkeeper.mediator.derived import DerivedView, Follower
-from viewkeeper.mediator.known_rows import MOST_KNOWN, KnownRows
+from viewkeeper.mediator.group_plan import OWN, GroupPlan, Recorder, Store, because_it_reads
+from viewkeeper.mediator.known_rows import KnownRows
 from viewkeeper.mediator.maintained import MaintainedView, Maintenance
 from viewkeeper.mediator.missing_parts import LOOK_EVERY, MissingParts
 from viewkeeper.mediator.report import GroupReport
 from viewkeeper.mediator.stream import Event, Stream, rows_in
 from viewkeeper.mediator.unknown_rows import Unknown
 from viewkeeper.mediator.waits import GivenUp, WaitStore
-from viewkeeper.mediator.without_quiet import MOST_BEHIND_ANSWERS, without_quiet
+from viewkeeper.mediator.without_quiet import without_quiet
 from viewkeeper.messages import Position, Query, Transaction, Vector, ViewDelta
 from viewkeeper.sources.base import Disruption
 from viewkeeper.sources.layout import VIEW
 from viewkeeper.sources.local_queries import LocalSweep
-from viewkeeper.sql.view import View, columns_read
+from viewkeeper.sql.view import columns_read
 
 FIRST_IN_PROGRESS, MOST_IN_PROGRESS = 256, 8_192
 """Rows of a source's transactions that are taken and not yet part of a state; more are taken only if an answer shows
 them, or if they are of one transaction. Few at first, so that the first commit after a start comes soon however much
 has gathered: whoever is killed every few seconds gets ahead. Every commit doubles them."""
-OWN = "_vk_"
-"""how the names of views begin that are viewkeeper's own, and shown to nobody"""
 ADVANCE_EVERY = 60.0
 """Seconds between two times that a group notes how far its sources have gone without concerning it."""
-
-
-class Store(Protocol):
-    """Where states go."""
-
-    def commit(self, group: str, changes: Sequence[GroupChange], figures: Callable[[], Mapping[str, Any]]) -> None:
-        """Make new states of a group durable, all of them or none; `figures`, asked at the end, go with them."""
-        ...
-
-    def advance(self, group: str, vector: Vector) -> None:
-        """Make durable that the last state of a group also holds at these later positions."""
-        ...
-
-    def read(self, view: str) -> Any:
-        """A view as it is stored at the last commit, hidden columns included, as a Z-set."""
-        ...
-
-    def halt(self, group: str, view: str, reason: str, *, recomputable: bool = False) -> None:
-        """Remember that a view is not maintained any more, and why; `recomputable`: it is to be computed again."""
-        ...
-
-    def failed(self, group: str, reason: str | None) -> None:
-        """Remember that a group stopped at its last commit, and why; None: it did not fail."""
-        ...
-
-
-class Recorder(Protocol):
-    """Who wants to know what happens, for a history."""
-
-    def delivered(self, group: str, transaction: Transaction) -> None: ...
-
-    def installed(self, group: str, changes: Sequence[GroupChange]) -> None: ...
-
-    def began_again(self, group: str, vector: Vector) -> None:
-        """What was delivered after this vector is delivered again."""
-        ...
-
-
-@dataclass(frozen=True)
-class GroupPlan:
-    """A group to be maintained: its views, and the vector that they are at."""
-
-    name: str
-    views: tuple[Maintenance, ...]
-    vector: Vector
-    derived: tuple[View, ...] = ()
-    """views over views of the group, each after those that it reads"""
-    states_per_commit: int | None = None
-    """how many states a commit holds at most; None: as many as there are"""
-    most_behind_answers: int = MOST_BEHIND_ANSWERS
-    """transactions after which views that wait for quiet, or for each other, go over to an algorithm that does not"""
-    most_known: int = MOST_KNOWN
-    """keys of which it remembers the rows; 0: none, and every question is asked, also what a view would answer"""
-    followers: tuple[Follower, ...] = ()
-    """views that are maintained from the changes of others by what is stored for them"""
-    one_state: bool = False
-    """whether all that there is to commit becomes one state"""
-    give_up_after: float | None = None
-    """seconds after which a missing part of a global transaction is not waited for any more; None: never"""
-    read: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
-    """the columns of each relation that matter of a view which passes on more than is read of it, by view"""
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """Those that its views are over; the vector may have others, of views that are halted."""
-        return tuple(dict.fromkeys(source for how in self.views for source in how.view.sources))
-
-
-def because_it_reads(halted: str, reason: str) -> str:
-    """Why a view is halted that reads one that is; what only viewkeeper knows of is not mentioned."""
-    return reason if halted.startswith(OWN) else f"it reads {halted}, which is halted: {reason}"
 
 
 @dataclass(frozen=True)
@@ -256,7 +184,7 @@ class Group:
         return progressed or gave_up
 
     def _work(self) -> bool:
-        """The algorithms go on with what has come, until they wait for a source; whether a question was answered."""
+        """Run the algorithms on what was delivered, until they wait for a source; whether a query was answered."""
         answered = False
         while True:
             for name, view in tuple(self.views.items()):
@@ -416,11 +344,11 @@ class Group:
             self._done(place)
         # What is left must not wait there for parts of global transactions.
         for view in tuple(self.views.values()):
-            self._begin_anew(view.how)
+            self._start_again(view.how)
 
     # --- beginning again ---
 
-    def _begin_anew(self, how: Maintenance) -> None:
+    def _start_again(self, how: Maintenance) -> None:
         """The algorithm of a view starts at the last commit, with everything that was delivered since."""
         name = how.view.name
         self._contents.pop(name, None)
@@ -437,7 +365,7 @@ class Group:
         for place in [place for one in given for place in one.arrived]:
             self._in_progress[place] = self._missing.part_at(place)
         for view in tuple(self.views.values()) if given else ():
-            self._begin_anew(view.how)
+            self._start_again(view.how)
         return bool(given)
 
     def _do_without_quiet(self) -> bool:
@@ -452,7 +380,7 @@ class Group:
                     f"{self.views[name].how.algorithm} came to no state while {waited} transactions came: "
                     f"{how.algorithm} has taken over"
                 )
-                self._begin_anew(how)
+                self._start_again(how)
         for view in self.views.values():
             view.new_state()
         return any(successors.values())

@@ -18,7 +18,8 @@ from viewkeeper.algorithms.update_queue import MakeZSet
 from viewkeeper.clock import monotonic
 from viewkeeper.errors import SourceError, SourceUnavailable, ViewkeeperError, WriterPresent, as_viewkeeper_error
 from viewkeeper.mediator.feed import Feed
-from viewkeeper.mediator.group import OWN, Group, GroupPlan, Recorder, Store
+from viewkeeper.mediator.group import Group
+from viewkeeper.mediator.group_plan import OWN, GroupPlan, Recorder, Store
 from viewkeeper.mediator.report import Report
 from viewkeeper.mediator.retries import Retries
 from viewkeeper.mediator.waits import WaitStore

@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from viewkeeper.algorithms.registry import Transactions
-from viewkeeper.errors import UnsupportedClause, UsageError
+from viewkeeper.errors import UsageError
 from viewkeeper.lake.log.catalog import Catalog
 from viewkeeper.levels import Level
 from viewkeeper.mediator.choice import choose
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.planner.canonical import Parsed
-from viewkeeper.planner.kept_views import Company, Kept, KeptViews, free_group, refuse_over_views
+from viewkeeper.planner.kept_views import Company, Kept, KeptViews, free_group, refuse_loaded, refuse_over_views
 from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.automatic import REMOTE, Decision
 from viewkeeper.planner.self_maintained.choosing import refuse_storage
@@ -31,7 +31,7 @@ from viewkeeper.planner.summaries.lattice import Facts
 from viewkeeper.planner.summaries.naming import SUMMARY
 from viewkeeper.planner.summary_places import place_summary
 from viewkeeper.planner.view_plan import PlannedSummary, QueriedJoin, StoredJoin, ViewPlan
-from viewkeeper.planner.view_properties import SQL, VIEWS
+from viewkeeper.planner.view_properties import VIEWS
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
@@ -132,22 +132,14 @@ class Groups:
     ) -> QueriedJoin:
         over_views = VIEWS in view.sources
         if over_views:
-            self._refuse_over_views(view)
+            refuse_over_views(view)
+            refuse_loaded(view, self.catalog)
         how = Maintenance(view, "batched-sweep") if over_views else choose(view, transactions(view.sources))
         group = self._company().group_for(view, how)
         if halted := [name for name in view.relations if name in self.halted]:
             raise UsageError(f"{view.name} reads {halted[0]}, which is halted", f"reload {halted[0]} first")
         self._keep(view.name, how, group)
         return QueriedJoin(view, group, how, decision.reasons)
-
-    def _refuse_over_views(self, view: View) -> None:
-        refuse_over_views(view)
-        for name in view.relations:
-            if name in self.catalog and not self.catalog[name].properties.keys() & {SQL, SELF_MAINTAINED}:
-                raise UnsupportedClause(
-                    f"{name} is maintained by commits of its own, and only a summary can follow those",
-                    "aggregate it: SELECT ... GROUP BY ...; or keep the join of the views outside",
-                )
 
     def _keep(self, name: str, how: Maintenance, group: str) -> None:
         self.kept[name] = Kept(how, group)

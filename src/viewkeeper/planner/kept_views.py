@@ -10,7 +10,7 @@ from viewkeeper.errors import DefinitionError, UnsupportedClause, ViewkeeperErro
 from viewkeeper.lake.log.catalog import Catalog, Definition
 from viewkeeper.lake.log.columns import HIDDEN, RESERVED
 from viewkeeper.mediator.choice import choose
-from viewkeeper.mediator.group import because_it_reads
+from viewkeeper.mediator.group_plan import because_it_reads
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.planner.known_relations import relations_of
 from viewkeeper.planner.known_sources import KnownSources
@@ -130,13 +130,7 @@ class KeptViews:
 
     def _over_views(self, view: View) -> Maintenance:
         refuse_over_views(view)
-        for name in view.relations:
-            properties = self.catalog[name].properties
-            if SQL not in properties and SELF_MAINTAINED not in properties:
-                raise UnsupportedClause(
-                    f"{name} is maintained by commits of its own, and only a summary can follow those",
-                    "aggregate it: SELECT ... GROUP BY ...; or keep the join of the views outside",
-                )
+        refuse_loaded(view, self.catalog)
         return Maintenance(view, "batched-sweep")
 
     # --- where ---
@@ -249,4 +243,14 @@ def refuse_over_views(view: View) -> None:
             raise UnsupportedClause(
                 f"{view.name} follows the views that it reads, so the property {name} does not apply to it",
                 "leave it out, or set it at those",
+            )
+
+
+def refuse_loaded(view: View, stored: Catalog) -> None:
+    """UnsupportedClause for a view over one that a program loads: it has no group that could be followed."""
+    for name in view.relations:
+        if name in stored and not stored[name].properties.keys() & {SQL, SELF_MAINTAINED}:
+            raise UnsupportedClause(
+                f"{name} is maintained by commits of its own, and only a summary can follow those",
+                "aggregate it: SELECT ... GROUP BY ...; or keep the join of the views outside",
             )

@@ -16,7 +16,7 @@ from viewkeeper.algebra.joins import JoinPlan
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.checker.history import History, HistoryRelation, State
 from viewkeeper.clock import seeded
-from viewkeeper.mediator.group import GroupPlan
+from viewkeeper.mediator.group_plan import GroupPlan
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.without_quiet import MOST_BEHIND_ANSWERS
 from viewkeeper.messages import Change, Transaction, Vector, position

@@ -19,7 +19,8 @@ from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import Random
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.mediator.alignment import Place
-from viewkeeper.mediator.group import Group, GroupPlan
+from viewkeeper.mediator.group import Group
+from viewkeeper.mediator.group_plan import GroupPlan
 from viewkeeper.mediator.stream import Read, Stream
 from viewkeeper.messages import Change, Fetch, Transaction, position
 from viewkeeper.sim.live_store import Crash, Crashed, SimulatedStore

@@ -47,7 +47,7 @@ def alter(keeper: Keeper, sql: str, also: Sequence[str] = ()) -> Alteration:
     return plan.alteration
 
 
-def make_anew(keeper: Keeper, name: str, stale: str) -> None:
+def recreate(keeper: Keeper, name: str, stale: str) -> None:
     """Make a view again by its own definition, with those that read it, or with the lattice that it is in."""
     overview = Overview(HeldCommit(keeper.files, keeper.writer.last), keeper.sources)
     reload_as(keeper, plan_alteration(overview, sql_of(overview.catalog, name), stale=stale))

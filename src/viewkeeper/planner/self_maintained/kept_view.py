@@ -97,7 +97,7 @@ class KeptView:
 
 def kept_view(definition: Definition, relations: Mapping[str, Relation]) -> KeptView:
     """The view that a definition stands for; DefinitionError if a source has lost what it needs."""
-    return kept_anew(definition, as_stored(definition, relations))
+    return as_stored_now(definition, as_stored(definition, relations))
 
 
 def as_stored(definition: Definition, relations: Mapping[str, Relation]) -> dict[str, Relation]:
@@ -125,7 +125,7 @@ def same_ids(definition: Definition, kept: KeptView) -> bool:
     return keys is None or keys == kept.as_json()["keys"]
 
 
-def kept_anew(definition: Definition, relations: Mapping[str, Relation]) -> KeptView:
+def as_stored_now(definition: Definition, relations: Mapping[str, Relation]) -> KeptView:
     """The view as it would be stored now."""
     told = definition.properties[SELF_MAINTAINED]
     view = parse_definition(told["sql"], relations)
