@@ -11,7 +11,7 @@ SOAKED := tests/properties/test_levels_soak.py
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check check-fast bench soak docs clean java servers
+.PHONY: help demo test check check-fast bench soak docs clean java servers archive
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -19,7 +19,7 @@ help: ## list the targets
 demo: $(STAMP) java ## show viewkeeper at work
 	$(BIN)/viewkeeper demo
 
-test: check java servers ## run the checks, then the test suite, then what must also work on several Spark processes
+test: check java servers archive ## run the checks, then the test suite, then what must also work on several Spark processes
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=10
 	VIEWKEEPER_TEST_MASTER='local-cluster[2,1,1024]' $(BIN)/pytest -m cluster
 
@@ -40,7 +40,7 @@ bench: $(STAMP) java ## run every benchmark
 	done
 
 # Simulated runs need no server, and any process takes any of them.
-soak: $(STAMP) java servers ## run the long randomized tests; RUNS=100000 simulated ones from SEED=1000 on, KILLS=200 in a row
+soak: $(STAMP) java servers archive ## run the long randomized tests; RUNS=100000 simulated ones from SEED=1000 on, KILLS=200 in a row
 	VIEWKEEPER_SOAK_RUNS=$(RUNS) VIEWKEEPER_SOAK_SEED=$(SEED) $(BIN)/pytest -m soak -n 2 --dist worksteal $(SOAKED)
 	VIEWKEEPER_SOAK_KILLS=$(KILLS) $(BIN)/pytest -m soak -n 2 --dist loadfile --ignore $(SOAKED)
 
@@ -77,6 +77,10 @@ servers:
 		echo "The tests run against PostgreSQL and MariaDB. Install what is missing:" $$(missing) >&2; exit 1; \
 	fi
 
+# Once for each environment: it takes half a minute, and saves the tests several.
+archive: $(STAMP) java
+	@$(BIN)/python tests/spark_archive.py
+
 $(STAMP): pyproject.toml
 	@command -v "$(PYTHON)" >/dev/null || { \
 		echo "viewkeeper needs Python 3.11 or later, and there is no '$(PYTHON)'." \
@@ -93,4 +97,5 @@ $(STAMP): pyproject.toml
 			"(on Debian and Ubuntu: apt-get install python3-venv)." >&2; exit 1; }
 	"$(PYTHON)" -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,mysql,postgres]'
+	@rm -f $(VENV)/spark.jsa
 	@touch $@

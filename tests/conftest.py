@@ -13,6 +13,7 @@ from mariadb_server import mariadb
 from postgres_server import postgres_server
 
 from run_size import FAST, LONGEST
+from spark_archive import use_archive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,12 +26,18 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("fast", settings.get_profile("repeatable"), max_examples=20)
 settings.load_profile("fast" if FAST else "repeatable")
 
+use_archive()
+
 # A shell that runs the suite in its background ignores Ctrl-C for it, and so would the programs that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NO_COMPILING = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Thousands of tiny queries: compiling each of them takes longer than running it. On several processes they are."""
+NO_PLAN_TEXTS = {"spark.sql.ui.explainMode": "simple"}
+"""Spark describes the plan of every query for its web pages, which are off; the default form takes the longest."""
+YOUNG = " -Xms512m -Xmn256m"
+"""The heap of a process that lasts, from the start: growing to it takes hundreds of collections."""
 
 
 def _test_master() -> tuple[str, dict[str, str]]:
@@ -38,7 +45,8 @@ def _test_master() -> tuple[str, dict[str, str]]:
 
     master = os.environ.get("VIEWKEEPER_TEST_MASTER", "local[2]")
     if master.startswith("local["):
-        return master, {**BRIEF, **NO_COMPILING}
+        options = {name: value + YOUNG for name, value in BRIEF.items()}
+        return master, {**options, **NO_COMPILING, **NO_PLAN_TEXTS}
     import pyspark
 
     # Workers are started from the package that the driver runs.

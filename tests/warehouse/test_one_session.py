@@ -51,3 +51,14 @@ def test_a_process_starts_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_thread_knows_the_session_that_is_there(spark: "SparkSession") -> None:
     assert set(asked_at_once(session.running_session)) == {spark}
+
+
+def test_an_error_quotes_the_sql_of_the_user_and_no_line_of_ours(spark: "SparkSession") -> None:
+    from viewkeeper.algebra.pyspark_names import PySparkException
+
+    rows = spark.range(1)
+    with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO") as ours:
+        rows.select(1 / rows.id).collect()
+    assert "DataFrame" not in str(ours.value)
+    with pytest.raises(PySparkException, match=r"== SQL \(line 1, position 8\) ==\nSELECT 1 / id FROM"):
+        spark.sql("SELECT 1 / id FROM range(1)").collect()

@@ -43,6 +43,10 @@ SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     # The files of a view are named one by one; Spark would start a job to look at more than 32 of them.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1024",
+    # For every call on a frame or a column PySpark records which line of Python made it, and Spark which line of Java:
+    # more than half of the time of building a frame. The lines are ours; errors quote the user's SQL with its position.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.sql.dataFrameQueryContext.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     # FROM parquet.`/any/file`: a query reads views.
     "spark.sql.runSQLOnFiles": "false",

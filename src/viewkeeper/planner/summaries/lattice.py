@@ -12,7 +12,7 @@ view needs no feed and no copy.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from viewkeeper.lake.log.catalog import Catalog, Definition
@@ -277,10 +277,16 @@ def defined_by(told: Mapping[str, Any], relations: Mapping[str, Relation]) -> De
 
 def view_of(sql: str, member: int | None, relations: Mapping[str, Relation]) -> SummaryView:
     """The summary, or one of the family, that SQL defines."""
-    parsed = parse_definition(sql, relations)
+    parsed = _parsed(sql, tuple(sorted(relations.items())))
     view = parsed.members[member or 0].view if isinstance(parsed, Family) else parsed
     assert isinstance(view, SummaryView)
     return view
+
+
+@lru_cache(maxsize=256)
+def _parsed(sql: str, relations: tuple[tuple[str, Relation], ...]) -> object:
+    """Every table of a family has the SQL of the whole family, and a lattice is built again when one table changes."""
+    return parse_definition(sql, dict(relations))
 
 
 def _lattice(
