@@ -51,8 +51,8 @@ class Sqlite:
         self.connection.execute("PRAGMA journal_mode = WAL")
         self.connection.execute("PRAGMA synchronous = OFF")
 
-    def execute(self, statement: str, values: tuple[Any, ...] = ()) -> None:
-        self.connection.execute(statement, values)
+    def execute(self, statement: str, values: tuple[Any, ...] = ()) -> int:
+        return self.connection.execute(statement, values).rowcount
 
     def many(self, statement: str, rows: Iterator[tuple[Any, ...]]) -> None:
         self.connection.execute("BEGIN")
@@ -71,8 +71,8 @@ class Postgres:
         self.connection = psycopg.connect(url, autocommit=True)
         self.execute("SET synchronous_commit = off")
 
-    def execute(self, statement: str, values: tuple[Any, ...] = ()) -> None:
-        self.connection.execute(statement.encode(), values or None)
+    def execute(self, statement: str, values: tuple[Any, ...] = ()) -> int:
+        return self.connection.execute(statement.encode(), values or None).rowcount
 
     def many(self, statement: str, rows: Iterator[tuple[Any, ...]]) -> None:
         with self.connection.cursor() as cursor:
@@ -82,31 +82,34 @@ class Postgres:
 
 
 class Writer(threading.Thread):
-    """Inserts, updates and deletes, each a transaction, as many per second as asked for if the database takes them."""
+    """Inserts, updates and deletes of one row, each a transaction, as many per second as asked for if the database
+    takes them. Of each ten rows of the table the first is deleted at some time, and the next three are updated."""
 
     def __init__(self, database: Sqlite | Postgres, rows: int, rate: float) -> None:
         super().__init__()
+        assert rows % 10 == 0, "the rows come in tens"
         self.database, self.rows, self.rate = database, rows, rate
-        self.done = 0
+        self.done = self.without_effect = 0
         self.stopped = threading.Event()
 
     def run(self) -> None:
         begin = monotonic()
         while not self.stopped.is_set():
             while self.done < (monotonic() - begin) * self.rate and not self.stopped.is_set():
-                self.transaction(self.done)
+                self.without_effect += self.transaction(self.done) != 1
                 self.done += 1
             self.stopped.wait(0.002)
 
-    def transaction(self, number: int) -> None:
-        mark, new = self.database.mark, self.rows + number
+    def transaction(self, number: int) -> int:
+        """Do it; the rows that it has changed."""
+        mark, new, old = self.database.mark, self.rows + number, number - number % 10
         if number % 10 < 6:
             values = (new, new % GROUPS, amount(new))
-            self.database.execute(f"INSERT INTO {TABLE} VALUES ({mark}, {mark}, {mark})", values)
-        elif number % 10 < 9:
-            self.database.execute(f"UPDATE {TABLE} SET amount = {mark} WHERE id = {mark}", (amount(new), number))
-        else:
-            self.database.execute(f"DELETE FROM {TABLE} WHERE id = {mark}", (number - 9,))
+            return self.database.execute(f"INSERT INTO {TABLE} VALUES ({mark}, {mark}, {mark})", values)
+        if number % 10 < 9:
+            values = (amount(new), old + number % 10 - 5)
+            return self.database.execute(f"UPDATE {TABLE} SET amount = {mark} WHERE id = {mark}", values)
+        return self.database.execute(f"DELETE FROM {TABLE} WHERE id = {mark}", (old,))
 
 
 def sizes(root: Path) -> Counter[str]:
@@ -266,6 +269,7 @@ def main() -> None:
                     samples.append(sample(lake, process.pid, writer, began))
                 writer.stopped.set()
                 writer.join()
+            assert not writer.without_effect, f"{writer.without_effect} transactions have changed nothing"
             written = sizes(lake)["all"]
             with Warehouse.open(lake) as warehouse:
                 begin = monotonic()

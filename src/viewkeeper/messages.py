@@ -67,7 +67,7 @@ class Transaction:
     @cached_property
     def relations(self) -> frozenset[str]:
         """Those that it changes."""
-        return frozenset({change.relation for change in self.changes})
+        return frozenset([change.relation for change in self.changes])
 
     def delta(self, relation: str, columns: tuple[str, ...], make_zset: MakeZSet) -> Any:
         """What it changes of a relation, as a Z-set. Made once: it may be large, and several views read it."""

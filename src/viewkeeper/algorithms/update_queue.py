@@ -120,9 +120,12 @@ class UpdateQueue:
         self._log.append(delivery)
         for index in delivery.deltas:
             self._log_of[index].append(delivery)
+        if self._order is None:
+            self._rank((transaction,), [delivery])
+            return
         self._unranked[id(transaction)] = delivery
-        for unit in self._order.arrive(transaction) if self._order else [(transaction,)]:
-            self._rank(unit)
+        for unit in self._order.arrive(transaction):
+            self._rank(unit, [self._unranked.pop(id(one)) for one in unit])
 
     def take(self) -> Update:
         return self.waiting.popleft()
@@ -197,27 +200,29 @@ class UpdateQueue:
             while log and log[0].rank is not None and log[0].rank <= rank:
                 log.popleft()
 
-    def _rank(self, unit: tuple[Transaction, ...]) -> None:
+    def _rank(self, unit: tuple[Transaction, ...], members: list[_Delivery]) -> None:
         self._ranked += 1
-        members = [self._unranked.pop(id(transaction)) for transaction in unit]
-        deltas = dict(members[0].deltas)
-        for delivery in members[1:]:
-            for index, delta in delivery.deltas.items():
-                deltas[index] = deltas[index] + delta if index in deltas else delta
-        deltas = {index: delta for index, delta in deltas.items() if len(members) == 1 or not delta.is_empty()}
-        seq = max(delivery.seq for delivery in members)
-        update = Update(unit, self._ranked, seq, self.view.relations, deltas)
+        first, deltas = members[0], members[0].deltas
+        if len(members) > 1:
+            deltas = dict(deltas)
+            for delivery in members[1:]:
+                for index, delta in delivery.deltas.items():
+                    deltas[index] = deltas[index] + delta if index in deltas else delta
+            deltas = {index: delta for index, delta in deltas.items() if not delta.is_empty()}
+        seq = first.seq if len(members) == 1 else max(delivery.seq for delivery in members)
         for delivery in members:
             delivery.rank = self._ranked
-        self.waiting.append(update)
+        self.waiting.append(Update(unit, self._ranked, seq, self.view.relations, deltas))
 
     def _deltas_of(self, transaction: Transaction) -> dict[int, Any]:
-        made = {
-            operand.index: transaction.delta(relation, operand.relation.columns, self.make_zset)
-            for relation in sorted(transaction.relations & self.view.relations.keys())
-            for operand in self.view.operands_of(relation)
-        }
-        return {index: delta for index, delta in made.items() if not delta.is_empty()}
+        made = {}
+        relations = transaction.relations
+        for relation in relations if len(relations) == 1 else sorted(relations):
+            for operand in self.view.operands_of(relation):
+                delta = transaction.delta(relation, operand.relation.columns, self.make_zset)
+                if not delta.is_empty():
+                    made[operand.index] = delta
+        return made
 
     def _sum(self, operand: Operand, deltas: list[Any]) -> Any:
         if len(deltas) == 1:

@@ -40,11 +40,16 @@ class _Installed:
 
     def add(self, delta: ViewDelta) -> None:
         # A view takes the transactions of a source in their order.
-        news = tuple(one for one in delta.transactions if one.position > self.reached.get(one.source, ""))
+        reached = self.reached
+        if all(one.position > reached.get(one.source, "") for one in delta.transactions):
+            news = delta.transactions
+        else:
+            news = tuple(one for one in delta.transactions if one.position > reached.get(one.source, ""))
+            delta = ViewDelta(delta.delta, news)
         for transaction in news:
-            self.reached[transaction.source] = max(transaction.position, self.reached.get(transaction.source, ""))
+            reached[transaction.source] = max(transaction.position, reached.get(transaction.source, ""))
         if news or not delta.delta.is_empty():
-            self.waiting.append(ViewDelta(delta.delta, news))
+            self.waiting.append(delta)
 
 
 class Alignment:
@@ -69,6 +74,10 @@ class Alignment:
     def start_again(self, view: str) -> None:
         """A view goes back to the last state of the group."""
         self._installed[view] = _Installed()
+
+    def has_changes(self) -> bool:
+        """Whether there may be a state that all views have reached: each has installed something."""
+        return bool(self._installed) and all(one.waiting for one in self._installed.values())
 
     def changes(self) -> list[GroupChange]:
         """The states that all views have reached."""
@@ -118,6 +127,8 @@ def merged(changes: Sequence[GroupChange]) -> GroupChange:
 
 
 def _reflects_the_same(one: ViewDelta, other: ViewDelta | None) -> bool:
+    if other is not None and one.transactions is other.transactions:
+        return True
     if other is None or len(one.transactions) != len(other.transactions):
         return False
     return all(
@@ -131,10 +142,17 @@ def _places(delta: ViewDelta) -> set[Place]:
 
 
 def _change(taken: Mapping[str, list[ViewDelta]]) -> GroupChange:
-    vector: dict[str, Position] = {}
     any_view = next(iter(taken.values()))
-    transactions = tuple(transaction for delta in any_view for transaction in delta.transactions)
+    transactions = (
+        any_view[0].transactions
+        if len(any_view) == 1
+        else tuple(transaction for delta in any_view for transaction in delta.transactions)
+    )
+    vector: dict[str, Position] = {}
     for transaction in transactions:
         vector[transaction.source] = max(vector.get(transaction.source, ""), transaction.position)
-    deltas = {view: tuple(d.delta for d in changes if not d.delta.is_empty()) for view, changes in taken.items()}
-    return GroupChange(vector, {view: changes for view, changes in deltas.items() if changes}, transactions)
+    deltas = {}
+    for view, changes in taken.items():
+        if some := tuple([one.delta for one in changes if not one.delta.is_empty()]):
+            deltas[view] = some
+    return GroupChange(vector, deltas, transactions)

@@ -42,6 +42,11 @@ FIRST_IN_PROGRESS, MOST_IN_PROGRESS = 256, 8_192
 """Rows of a source's transactions that are taken and not yet part of a state; more are taken only if an answer shows
 them, or if they are of one transaction. Few at first, so that the first commit after a start comes soon however much
 has gathered: whoever is killed every few seconds gets ahead. Every commit doubles them."""
+MANY_STATES = 64
+REST, LONGEST_REST = 3.0, 0.5
+"""A commit costs about the same however many states it holds. So after one of many states the next is put off for
+`REST` times the seconds that it took, `LONGEST_REST` at most, unless as much is in progress as may be: under a steady
+load most of the time is for the transactions. After one of few states the next follows at once."""
 ADVANCE_EVERY = 60.0
 """Seconds between two times that a group notes how far its sources have gone without concerning it."""
 
@@ -108,6 +113,9 @@ class Group:
         self._in_progress_of: dict[str, deque[Position]] = {source: deque() for source in plan.sources}
         self._rows_in_progress = dict.fromkeys(plan.sources, 0)
         self._advanced = monotonic()
+        self._next_commit = 0.0
+        """when it may be made, on the monotonic clock"""
+        self._put_off = False
         self._progress = _Progress(dict(self.vector), {}, idle=False)
         self._runs: dict[str, object] = {}
         self.views = {how.view.name: self._maintained(how) for how in plan.views}
@@ -146,6 +154,8 @@ class Group:
                     pause = LOOK_EVERY if self._missing.waits else ADVANCE_EVERY
                     self._bell.wait(min(pause, self._seconds_to_the_next_state()))
                     self._bell.clear()
+            self._next_commit = 0.0
+            self._commit()
             self._advance()
             self._missing.note()
         except Exception as error:
@@ -174,7 +184,7 @@ class Group:
             progressed |= channel.send()
         progressed |= self._commit()
         progressed |= self._do_without_quiet()
-        idle = not self._instant and all(channel.quiet for channel in self.channels.values())
+        idle = not (self._instant or self._put_off) and all(channel.quiet for channel in self.channels.values())
         gave_up = self._give_up(self._missing.look(idle=idle))
         self._progress = _Progress(
             {source: channel.subscription.position for source, channel in self.channels.items()},
@@ -404,7 +414,8 @@ class Group:
         }
 
     def _seconds_to_the_next_state(self) -> float:
-        return max(min([ADVANCE_EVERY, *self._due().values()]), 0)
+        put_off = [self._next_commit - monotonic()] if self._put_off else []
+        return max(min([ADVANCE_EVERY, *put_off, *self._due().values()]), 0)
 
     # --- what the algorithms say ---
 
@@ -456,9 +467,11 @@ class Group:
         return self._last[view]
 
     def _commit(self) -> bool:
-        changes = self._alignment.changes()
+        self._put_off = self._alignment.has_changes() and self._rests()
+        changes = [] if self._put_off else self._alignment.changes()
         if not changes:
             return False
+        begin = monotonic()
         if self._one_state:
             changes = [merged(changes)]
         for name, follower in tuple(self._followers.items()):
@@ -484,6 +497,9 @@ class Group:
                 self.vector.update(change.vector)
                 for transaction in change.transactions:
                     self._done((transaction.source, transaction.position))
+        if len(changes) >= MANY_STATES and not self._states_per_commit:
+            now = monotonic()
+            self._next_commit = now + min(REST * (now - begin), LONGEST_REST)
         self._most_in_progress = min(2 * self._most_in_progress, MOST_IN_PROGRESS)
         for one in self.views.values():
             one.new_state()
@@ -498,6 +514,11 @@ class Group:
             for view in [view for view, rows in held.items() if not getattr(rows, "in_memory", True)]:
                 del held[view]
         return True
+
+    def _rests(self) -> bool:
+        """Whether the next commit is not yet to be made."""
+        full = any(rows >= self._most_in_progress for rows in self._rows_in_progress.values())
+        return not full and monotonic() < self._next_commit
 
     def _seconds_of(self, changes: Sequence[GroupChange]) -> float:
         """Since the first transaction of these was delivered."""

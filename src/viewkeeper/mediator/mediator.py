@@ -6,6 +6,7 @@ with Mediator(sources, groups, make_zset, store) as mediator:
 """
 
 import gc
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +34,10 @@ MEASURE_EVERY = 10.0
 COLLECT_RARELY = (100_000, 50, 1_000)
 """Thresholds of the garbage collector while a mediator works. Thousands of transactions are held at a time, none of
 them in a cycle; looking through them again and again, as by default, took a third of the time."""
+
+SWITCH_EVERY = 0.001
+"""Seconds after which a thread of Python gives way to another that waits. A stream waits for its turn after every read
+of a file and every statement: with the 5 ms of Python it fell ever further behind a group that was busy."""
 
 
 class Mediator:
@@ -72,15 +77,16 @@ class Mediator:
         self._ending = False
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._collecting = gc.get_threshold()
+        self._collecting, self._switching = gc.get_threshold(), sys.getswitchinterval()
         self._acknowledged: dict[str, Position] = {}
         self._last_acknowledgement = monotonic()
         self._last_measurement: float | None = None
         self.groups: list[Group] = []
 
     def __enter__(self) -> Self:
-        self._collecting = gc.get_threshold()
+        self._collecting, self._switching = gc.get_threshold(), sys.getswitchinterval()
         gc.set_threshold(*COLLECT_RARELY)
+        sys.setswitchinterval(SWITCH_EVERY)
         # Groups take their places in the streams before these begin to flow.
         self.groups = [self._group(plan) for plan in self._plans if plan.views]
         for feed in self.feeds.values():
@@ -103,6 +109,7 @@ class Mediator:
         for feed in self.feeds.values():
             feed.close()
         gc.set_threshold(*self._collecting)
+        sys.setswitchinterval(self._switching)
 
     def stop(self) -> None:
         """End `catch_up` or `run`. From any thread, or a signal handler: so it takes no lock."""

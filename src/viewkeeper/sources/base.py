@@ -266,6 +266,9 @@ def as_transaction(
     ids. Then every row is a part; else rows with one id are one, with the participants of all of them.
     """
     mark = f"{source}.{GLOBAL_TX}"
+    changes = tuple(changes)
+    if all(change.relation != mark for change in changes):
+        return Transaction(source, position, changes, (), merged)
     rest: list[Change] = []
     counts: dict[tuple[str, tuple[str, ...]], int] = {}
     for change in changes:

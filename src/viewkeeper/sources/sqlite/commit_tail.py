@@ -22,6 +22,9 @@ from viewkeeper.sources.sqlite.known_ends import KnownEnds, Piece
 from viewkeeper.sources.sqlite.wal import WalCommits
 
 LOOK_EVERY = 0.004
+LONGEST_LOOK = 0.04
+"""Seconds between two looks: the longer, the more commits the last one has found, for each look costs as much as
+several commits."""
 REST_EVERY = 0.1
 """Seconds without a change after which another state is held, one that is in nobody's way."""
 HELD_FRAMES = 2000
@@ -132,48 +135,64 @@ class CommitTail:
             self._close_connections()
 
     def _follow(self) -> None:
-        rested = monotonic()
-        while not self._stop.wait(LOOK_EVERY):
+        rested, found = monotonic(), 0
+        while not self._stop.wait(min(LOOK_EVERY * max(found, 1), LONGEST_LOOK)):
             if any(stop.is_set() for stop in tuple(self._waiting)):
                 with self._changed:
                     self._changed.notify_all()
-            if self._look():
+            found = self._look()
+            if found:
                 rested = monotonic()
             elif monotonic() - rested > REST_EVERY:
                 self._database.same_file()
                 self._rest()
                 rested = monotonic()
 
-    def _look(self) -> bool:
-        """Whether there is something new. The state that was held is let go only when the next one is there."""
+    def _look(self) -> int:
+        """How many commits are new."""
+        found = self._go_on()
+        if found and self._in_wal and self._commits.frames_read > HELD_FRAMES:
+            self._let_begin_anew()
+        return found
+
+    def _go_on(self) -> int:
+        """Hold the next state; how many commits are new. The one before is let go only when the next one is there."""
         before = self._held
         last, other = self._head, 0 if before is None else 1 - before
         head = self._show(other)
         if head == last:
             self._end_of_state(other)
             self._held = before
-            return False
-        self._add(last, head, self._root(self._connections[other]), held=before is not None)
+            return 0
+        found = self._add(last, head, self._root(self._connections[other]), held=before is not None)
         if before is not None:
             self._end_of_state(before)
         if not self._in_wal:
             self._release()
-        elif self._commits.frames_read > HELD_FRAMES:
-            self._let_begin_anew()
-        return True
+        return found
 
     def _let_begin_anew(self) -> None:
         """Hold nothing for a moment: once all of the file is in the database, the next writer begins it again. Others
         write meanwhile, but hardly so much that the file is filled twice."""
         if monotonic() - self._let_at < BETWEEN_CHANCES:
             return
+        if self._held is not None:
+            # Most of it goes into the database while a state is held still: what is written after that is little, and
+            # that is what has to be checked frame by frame.
+            self._write_back(1 - self._held)
+            self._go_on()
         self._release()
-        self._connections[0].execute("PRAGMA main.wal_checkpoint(PASSIVE)").fetchone()
+        self._write_back(0)
         # The longer the file, the longer: it takes a moment in which nobody at all reads from it.
         self._let_at = end = monotonic() + min(CHANCE * self._commits.frames_read / HELD_FRAMES, LONGEST_CHANCE)
         while monotonic() < end and not self._commits.began_anew() and not self._stop.wait(CHANCE / 20):
             pass
         self._next_state(0, held=False)
+
+    def _write_back(self, which: int) -> int:
+        """Have the -wal file written to the database, as far as nobody is held up; the frames that are in it."""
+        _, frames, _ = self._connections[which].execute("PRAGMA main.wal_checkpoint(PASSIVE)").fetchone()
+        return int(frames)
 
     def _rest(self) -> None:
         """Nobody changes what is captured: hold a state that is in nobody's way.
@@ -186,8 +205,7 @@ class CommitTail:
             self._in_wal = journal_mode(self._connections[0]) == WAL
             return
         other = 0 if before is None else 1 - before
-        _, frames, _ = self._connections[other].execute("PRAGMA main.wal_checkpoint(PASSIVE)").fetchone()
-        if frames > HELD_FRAMES:
+        if self._write_back(other) > HELD_FRAMES:
             self._let_begin_anew()
             return
         self._next_state(other, held=before is not None)
@@ -220,7 +238,8 @@ class CommitTail:
             self._end_of_state(self._held)
             self._held = None
 
-    def _add(self, last: int, head: int, root: int, *, held: bool) -> None:
+    def _add(self, last: int, head: int, root: int, *, held: bool) -> int:
+        """Take the commits after one number up to another; how many they are."""
         if self._in_wal:
             found = self._commits.between(last, head, root, held=held)
         else:
@@ -233,6 +252,7 @@ class CommitTail:
             self._head = head
             self._drop(len(self._ends) - MOST_PIECES)
             self._changed.notify_all()
+        return len(found)
 
     def _drop(self, count: int) -> None:
         if count > 0:

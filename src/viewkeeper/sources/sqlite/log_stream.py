@@ -84,9 +84,12 @@ class LogStream:
         converted, misfits = self._converted(rows, logged)
         events: list[Transaction | Disruption] = []
         begin = pieces[0].start
+        # Almost always: then no piece need be searched for what disrupts a relation.
+        all_fit = not misfits and len(converted) == len(rows)
         for piece in pieces:
             of_piece = range(piece.start - begin, piece.end - begin)
-            events += self._disruptions(piece, rows, of_piece, logged, misfits)
+            if not all_fit:
+                events += self._disruptions(piece, rows, of_piece, logged, misfits)
             changes = [
                 Change(logged[rows[place][1]].relation, converted[place], rows[place][2])
                 for place in of_piece
