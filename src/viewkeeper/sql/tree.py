@@ -205,9 +205,12 @@ class Recompute:
     """A query that has no rule: Spark computes it from whole relations."""
 
     sql: str
-    """over the relations under the names `inputs` gives them"""
+    """over the relations under `names`, with the columns `fields` of their Scans"""
     inputs: tuple[Scan, ...]
+    names: tuple[str, ...]
+    """of the inputs in the text: identifiers that need no quotes"""
     columns: tuple[Column, ...]
+    """of the result, by their places"""
     why: str
 
 

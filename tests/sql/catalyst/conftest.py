@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import constructs
 import pyarrow as pa
 import pytest
 
@@ -16,7 +17,7 @@ from viewkeeper.sql.tree import Query
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SEED = 20
+SEED = 3
 
 
 @pytest.fixture(scope="session")
@@ -29,12 +30,22 @@ def tpch_tables(spark: "SparkSession") -> Iterator[Mapping[str, Relation]]:
         spark.catalog.dropTempView(table)
 
 
+@pytest.fixture(scope="session")
+def tables(spark: "SparkSession") -> Iterator[Mapping[str, Relation]]:
+    """The tables of `constructs`, as temporary views of the suite's session."""
+    for table, rows in constructs.rows(SEED).items():
+        show(spark, table, constructs.TABLES[table], rows)
+    yield constructs.relations()
+    for table in constructs.TABLES:
+        spark.catalog.dropTempView(table)
+
+
 def show(spark: "SparkSession", name: str, schema: str, rows: list[tuple[Any, ...]]) -> None:
     """Rows as a temporary view. From Arrow, Spark knows how few they are, and joins them without a shuffle."""
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 
-    arrow = to_arrow_schema(StructType.fromDDL(schema))
+    arrow = to_arrow_schema(StructType.fromDDL(schema), timezone="UTC")
     columns = zip(*rows, strict=True) if rows else ((),) * len(arrow)
     arrays = [pa.array(list(values), field.type) for values, field in zip(columns, arrow, strict=True)]
     spark.createDataFrame(pa.Table.from_arrays(arrays, schema=arrow)).createOrReplaceTempView(name)

@@ -67,27 +67,35 @@ class Analysis:
             else:
                 sessions.clearActiveSession()
 
-    def analyzed(self, sql: str, relations: Mapping[str, Relation]) -> Any:
-        """The analyzed plan of a query; its leaves are named by the keys of `relations`. Spark's errors as they are."""
-        parsed = self._parser.parseQuery(sql)
-        bound = self.object(f"{CATALYST}.analysis.CTESubstitution").apply(parsed)
-        plan = self._analyzer.execute(self._with_leaves(bound, relations))
+    def parsed(self, sql: str) -> Any:
+        """The plan of a query with the names that it defines itself bound: those of relations are left."""
+        return self.object(f"{CATALYST}.analysis.CTESubstitution").apply(self._parser.parseQuery(sql))
+
+    def analyzed(self, sql: str, relations: Mapping[str, Relation], names: Mapping[str, str] | None = None) -> Any:
+        """The analyzed plan of a query; its leaves are named by the keys of `relations`. Spark's errors as they are.
+
+        `names` has other names for relations, in place of their own."""
+        spelled = {name.casefold(): name for name in relations} if names is None else dict(names)
+        plan = self._analyzer.execute(self._with_leaves(self.parsed(sql), relations, spelled))
         self._analyzer.checkAnalysis(plan)
         return plan
 
-    def _with_leaves(self, plan: Any, relations: Mapping[str, Relation]) -> Any:
-        spelled = {name.casefold(): name for name in relations}
-        leaves = self.jvm.java.util.HashMap()
-        for part in (plan, *elements(plan.subqueriesAll())):
-            for leaf in elements(part.collectLeaves()):
-                if leaf.getClass().getSimpleName() != "UnresolvedRelation":
-                    continue
-                names = elements(leaf.multipartIdentifier())
-                key = spelled.get(".".join(names).casefold())
-                if key is not None and not leaf.isStreaming() and leaf.options().isEmpty():
-                    leaves.put(leaf, self._leaf(key, names, relations[key]))
-        # A Scala map is a partial function: where it has a node, that is replaced.
-        return plan.transformWithSubqueries(self._python().toScalaMap(leaves))
+    def _with_leaves(self, plan: Any, relations: Mapping[str, Relation], spelled: Mapping[str, str]) -> Any:
+        leaves = {}
+        for leaf in relations_in(plan):
+            names = elements(leaf.multipartIdentifier())
+            key = spelled.get(".".join(names).casefold())
+            if key is not None and not leaf.isStreaming() and leaf.options().isEmpty():
+                leaves[leaf] = self._leaf(key, names, relations[key])
+        return self.replaced(plan, leaves)
+
+    def replaced(self, plan: Any, nodes: Mapping[Any, Any]) -> Any:
+        """A plan with other nodes in place of some, in its subqueries too."""
+        pairs = self.jvm.java.util.HashMap()
+        for old, new in nodes.items():
+            pairs.put(old, new)
+        # A Scala map is a partial function.
+        return plan.transformWithSubqueries(self._python().toScalaMap(pairs))
 
     def _leaf(self, key: str, names: list[str], relation: Relation) -> Any:
         """The relation under all its qualifiers: source.schema.table.column, table.column, column."""
@@ -129,6 +137,13 @@ class Analysis:
 
     def _sequence(self, values: list[Any]) -> Any:
         return self._python().toSeq(values)
+
+
+def relations_in(plan: Any) -> list[Any]:
+    """The relations that a parsed plan names, in its subqueries too."""
+    parts = (plan, *elements(plan.subqueriesAll()))
+    leaves = [leaf for part in parts for leaf in elements(part.collectLeaves())]
+    return [leaf for leaf in leaves if leaf.getClass().getSimpleName() == "UnresolvedRelation"]
 
 
 def elements(sequence: Any) -> list[Any]:

@@ -7,7 +7,9 @@ function is called by the name under which Spark's registry has its class.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from viewkeeper.sql.catalyst.functions import Dialect
 from viewkeeper.sql.catalyst.literals import NotRendered, literal, text_literal
+from viewkeeper.sql.catalyst.lost_fields import UNKNOWN
 from viewkeeper.sql.catalyst.plan_json import Node, expr_id, is_nodes, nested
 from viewkeeper.sql.catalyst.type_text import type_text
 from viewkeeper.sql.tree import Order
@@ -49,15 +51,20 @@ UNARY = {
     "UnaryMinus": "(- {0})",
     "UnaryPositive": "(+ {0})",
     "BitwiseNot": "(~ {0})",
+    "NullIfResult": "(CASE WHEN {0} THEN NULL ELSE {1} END)",
     "GetArrayItem": "{0}[{1}]",
     "GetMapValue": "{0}[{1}]",
     "AtTimeZone": "({0} AT TIME ZONE {1})",
 }
+TRIED = {
+    "Add": "try_add",
+    "Subtract": "try_subtract",
+    "Multiply": "try_multiply",
+    "Divide": "try_divide",
+    "Remainder": "try_mod",
+}
 PASSED = ("KnownNullable", "KnownNotNull", "KnownFloatingPointNormalized", "NormalizeNaNAndZero", "TaggingExpression")
 """what Spark notes of an expression, without a meaning of its own"""
-
-AS_WRITTEN = ("Try", "NullIf")
-"""functions that Spark replaces by something without a text: they stand as they were written"""
 
 
 @dataclass
@@ -66,8 +73,7 @@ class Renderer:
 
     columns: Mapping[int, str]
     """the names of columns by Spark's numbers"""
-    functions: Mapping[str, str]
-    """names of functions by their classes"""
+    dialect: Dialect
     subquery: Callable[[Node], str] | None = None
     """the column that has the value of a scalar subquery"""
     aggregate: Callable[[Node], str] | None = None
@@ -80,6 +86,9 @@ class Renderer:
         form = _FORMS.get(node.name)
         if form is not None:
             return form(self, node)
+        mode = mode_of(node)
+        if node.name in BINARY and mode == "TRY":
+            return f"{TRIED[node.name]}({', '.join(self.texts(node.children))})"
         if node.name in BINARY:
             left, right = map(self.text, node.children)
             return f"({left} {BINARY[node.name]} {right})"
@@ -104,17 +113,18 @@ class Renderer:
         )
 
     def _call(self, node: Node, arguments: tuple[Node, ...]) -> str:
-        name = self.functions.get(node.java_class)
+        name = self.dialect.functions.get(node.java_class)
         if name is None:
             raise NotRendered(f"the expression {node.name}")
+        if mode_of(node) != "ANSI":
+            raise NotRendered(f"the function {name} in the mode {mode_of(node)}")
         return f"{name}({', '.join(self.texts(arguments))})"
 
     def _replaced(self, node: Node) -> str:
-        if not node.name.startswith(AS_WRITTEN):
-            try:
-                return self.text(node.children[0])
-            except NotRendered:
-                pass
+        try:
+            return self.text(node.children[0])
+        except NotRendered:
+            pass
         # Rules change what is replaced and leave what was written: they are the same while they name the same columns.
         written = tuple(nested(value) for name, value in node.fields.items() if is_nodes(value))
         if not _named(node.children[0]) <= {one for part in written for one in _named(part)}:
@@ -128,13 +138,13 @@ class Renderer:
         return self.columns[number]
 
     def _literal(self, node: Node) -> str:
-        return literal(node.fields["value"], node.fields["dataType"])
+        return literal(node.fields["value"], node.fields["dataType"], self.dialect.zone)
 
     def _alias(self, node: Node) -> str:
         return self.text(node.children[0])
 
     def _cast(self, node: Node) -> str:
-        word = "TRY_CAST" if node.fields.get("evalMode") == "TRY" else "CAST"
+        word = "TRY_CAST" if mode_of(node) == "TRY" else "CAST"
         return f"{word}({self.text(node.children[0])} AS {type_text(node.fields['dataType'])})"
 
     def _in(self, node: Node) -> str:
@@ -143,8 +153,10 @@ class Renderer:
 
     def _like(self, node: Node) -> str:
         left, right = self.texts(node.children)
-        escape = node.fields.get("escapeChar")
-        return f"({left} LIKE {right}{f' ESCAPE {text_literal(escape)}' if escape else ''})"
+        escape = node.fields.get("escapeChar") or "\\"
+        if escape == UNKNOWN:
+            raise NotRendered("a LIKE with an ESCAPE that is not known")
+        return f"({left} LIKE {right}{f' ESCAPE {text_literal(escape)}' if escape != chr(92) else ''})"
 
     def _case_when(self, node: Node) -> str:
         parts = self.texts(node.children)
@@ -212,7 +224,7 @@ class Renderer:
         for argument in arguments:
             self._lambdas[expr_id(argument.fields["exprId"])] = f"v{len(self._lambdas) + 1}"
         names = ", ".join(map(self.text, arguments))
-        return f"({names}) -> {self.text(body)}"
+        return f"{names if len(arguments) == 1 else f'({names})'} -> {self.text(body)}"
 
     def _named_lambda_variable(self, node: Node) -> str:
         return self._lambdas[expr_id(node.fields["exprId"])]
@@ -241,6 +253,20 @@ _FORMS: dict[str, Callable[[Renderer, Node], str]] = {
     "NamedLambdaVariable": Renderer._named_lambda_variable,
 }
 """what has a form of its own in SQL"""
+
+
+def order_text(order: Order) -> str:
+    """One expression of an ORDER BY."""
+    direction = "DESC" if order.descending else "ASC"
+    return f"{order.sql} {direction} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
+
+
+def mode_of(node: Node) -> str:
+    """ANSI, where an overflow is an error, or TRY, where it is NULL."""
+    mode = node.fields.get("evalMode") or node.fields.get("evalContext") or "ANSI"
+    if mode not in ("ANSI", "TRY"):
+        raise NotRendered(f"the expression {node.name} in the mode {mode}")
+    return str(mode)
 
 
 def _object(value: object) -> str:

@@ -1,10 +1,30 @@
 """The names under which Spark's registry has the classes of functions."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from viewkeeper.sql.catalyst.analysis import Analysis, elements
 
 _KEY = "functions"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What the text of an expression depends on, besides the expression."""
+
+    functions: Mapping[str, str]
+    """names of functions by their classes"""
+    zone: str
+    """the time zone in which Spark's JSON writes a timestamp: that of the JVM"""
+
+
+def dialect_of(analysis: Analysis) -> Dialect:
+    """The dialect of a session."""
+    return Dialect(function_names(analysis), analysis.jvm.java.util.TimeZone.getDefault().getID())
+
+
+_PACKAGE = "org.apache.spark.sql.catalyst.expressions"
 _OWN_NAMES = {
     "CreateNamedStruct": "named_struct",
     "StringLPad": "lpad",
@@ -12,7 +32,6 @@ _OWN_NAMES = {
     "StringInstr": "instr",
     "StartsWith": "startswith",
     "EndsWith": "endswith",
-    "Lag": "lag",
     "ArrayAggregate": "aggregate",
     "DateAdd": "date_add",
     "Log": "ln",
@@ -30,7 +49,8 @@ def function_names(analysis: Analysis) -> dict[str, str]:
             found = registry.lookupFunction(identifier)
             if found.isDefined():
                 names.setdefault(_built(found.get().getClassName()), []).append(identifier.funcName())
-        analysis.rules[_KEY] = {one: _best(one, listed) for one, listed in names.items()}
+        built = {f"{_PACKAGE}.{simple}": name for simple, name in _OWN_NAMES.items()}
+        analysis.rules[_KEY] = {**{one: _best(one, listed) for one, listed in names.items()}, **built}
     known: dict[str, str] = analysis.rules[_KEY]
     return known
 
@@ -43,8 +63,6 @@ def _built(java_class: str) -> str:
 
 def _best(java_class: str, names: list[str]) -> str:
     """The name that is spelled like the class, if there is one."""
-    if (own := _OWN_NAMES.get(java_class.rpartition(".")[2])) is not None:
-        return own
     simple = java_class.rpartition(".")[2].lower()
     return min(names, key=lambda name: (name.replace("_", "") != simple, not name.isidentifier(), len(name), name))
 

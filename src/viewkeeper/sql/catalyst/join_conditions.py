@@ -13,11 +13,11 @@ Keys = tuple[tuple[str, str], ...]
 
 
 def join_condition(
-    condition: Node | None, left: set[int], right: set[int], renderer: Renderer
+    condition: Node | None, left: set[int], right: set[int], renderer: Renderer, kind: str
 ) -> tuple[Keys, tuple[bool, ...], str | None, bool]:
     """Keys, whether NULL equals NULL for each, the rest, and whether a comparison that is NULL counts as a match."""
     parts = conjuncts(condition)
-    if len(parts) == 1 and (equal := _not_in(parts[0], renderer)) is not None:
+    if kind == "anti" and len(parts) == 1 and (equal := _not_in(parts[0], renderer)) is not None:
         sides = _sides(equal, left, right)
         if sides is not None:
             return ((renderer.text(sides[0]), renderer.text(sides[1])),), (False,), None, True

@@ -1,6 +1,8 @@
 """Values of a plan as Spark SQL that has their type."""
 
 import re
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from viewkeeper.sql.catalyst.type_text import type_text
 
@@ -14,8 +16,8 @@ _DAY_TIME = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000,
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 
 
-def literal(value: str | None, data_type: object) -> str:
-    """The text of a value that Spark's JSON writes as a string."""
+def literal(value: str | None, data_type: object, zone: str) -> str:
+    """The text of a value that Spark's JSON writes as a string, a timestamp as a local time of `zone`."""
     kind = type_text(data_type)
     if value is None:
         return "NULL" if kind == "void" else f"CAST(NULL AS {kind.upper() if kind.isalpha() else kind})"
@@ -27,6 +29,13 @@ def literal(value: str | None, data_type: object) -> str:
         return text_literal(value)
     if kind == "date":
         return _checked(f"DATE'{value}'", value, r"\d{4}-\d{2}-\d{2}")
+    if kind == "timestamp":
+        return f"TIMESTAMP'{_instant(value, zone)}'"
+    if kind == "timestamp_ntz":
+        moment = datetime(1970, 1, 1) + timedelta(microseconds=int(value))
+        return f"TIMESTAMP_NTZ'{moment.isoformat(' ')}'"
+    if kind == "binary":
+        return _checked(value, value, r"X'[0-9A-Fa-f]*'")
     if (decimal := _DECIMAL.fullmatch(kind)) is not None:
         return _decimal(value, int(decimal[1]), int(decimal[2]))
     if kind.startswith("interval "):
@@ -77,6 +86,22 @@ def _interval(amount: int, units: list[str]) -> str:
     elif amount:
         raise NotRendered("an interval that has more than its type says")
     return f"INTERVAL '{sign}{value}' {span}"
+
+
+def _instant(value: str, zone: str) -> str:
+    """A local time with its distance from UTC; where a clock shows an hour twice, which one is meant is not known."""
+    try:
+        local = datetime.fromisoformat(value[:26]).replace(tzinfo=_zone(zone))
+    except (ValueError, ZoneInfoNotFoundError):
+        raise NotRendered(f"the timestamp {value}") from None
+    first, second = local.replace(fold=0), local.replace(fold=1)
+    if first.utcoffset() != second.utcoffset():
+        raise NotRendered(f"the timestamp {value}, which there are two of")
+    return first.astimezone(UTC).replace(tzinfo=None).isoformat(" ") + "Z"
+
+
+def _zone(name: str) -> tzinfo:
+    return UTC if name in ("UTC", "GMT", "Etc/UTC", "Z") else ZoneInfo(name)
 
 
 def _checked(text: str, value: str, pattern: str) -> str:

@@ -7,7 +7,7 @@ none: the column keeps its name. Columns that nothing above needs are not read.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,12 @@ from viewkeeper.sql import tree
 from viewkeeper.sql.catalyst.aggregate_calls import AggregateCalls, aggregates_of
 from viewkeeper.sql.catalyst.analysis import Analysis, elements
 from viewkeeper.sql.catalyst.expressions import Renderer
-from viewkeeper.sql.catalyst.functions import function_names
+from viewkeeper.sql.catalyst.functions import dialect_of
 from viewkeeper.sql.catalyst.join_conditions import join_condition
 from viewkeeper.sql.catalyst.literals import NotRendered
+from viewkeeper.sql.catalyst.lost_fields import LOSSY, complete
 from viewkeeper.sql.catalyst.plan_columns import existence, expressions_of, join_kind, number, outputs, references
-from viewkeeper.sql.catalyst.plan_json import Node, fields_of, nested, parsed
+from viewkeeper.sql.catalyst.plan_json import Node, fields_of, nested
 from viewkeeper.sql.catalyst.rules import rewritten
 from viewkeeper.sql.catalyst.type_text import type_text
 from viewkeeper.sql.catalyst.window_text import window_text
@@ -44,16 +45,17 @@ class Part:
 class Conversion:
     """One plan on its way."""
 
-    def __init__(self, analysis: Analysis, relations: dict[str, Relation]) -> None:
+    def __init__(self, analysis: Analysis, sql: str, relations: Mapping[str, Relation]) -> None:
         self._analysis = analysis
         self._relations = relations
-        self._functions = function_names(analysis)
+        self._dialect = dialect_of(analysis)
+        self._lossy = bool(LOSSY.search(sql))
         self._named = 0
 
     def query(self, plan: Any) -> tree.Query:
         """The tree of a plan, its columns in the order of the query."""
         plan = rewritten(self._analysis, plan)
-        node = parsed(plan.toJSON())
+        node = self._parsed(plan)
         shown = outputs(node)
         schema = _schema(plan)
         ordered, order_of = _root_order(node)
@@ -63,7 +65,7 @@ class Conversion:
         order: tuple[tree.Order, ...] = ()
         visible = {number: name for number, name in part.names.items() if name in names}
         if ordered and references(*order_of) <= set(visible):
-            renderer = Renderer(visible, self._functions)
+            renderer = Renderer(visible, self._dialect)
             order = tuple(map(renderer.order, order_of))
         return tree.Query(root, tuple(one["name"] for one in schema), order, self._analysis.version)
 
@@ -124,17 +126,13 @@ class Conversion:
         left = self.convert(plans[0], nodes[0], needed & set(outputs(nodes[0])))
         right = self.convert(plans[1], nodes[1], needed & set(outputs(nodes[1])))
         left, renderer = self._with_subqueries(plan, node, left)
-        renderer = Renderer({**left.names, **right.names}, self._functions, renderer.subquery)
-        keys, null_safe, rest, null_aware = join_condition(condition, set(left.names), set(right.names), renderer)
+        renderer = Renderer({**left.names, **right.names}, self._dialect, renderer.subquery)
+        keys, null_safe, rest, null_aware = join_condition(condition, set(left.names), set(right.names), renderer, kind)
         if kind != "inner":
             left, right = self._narrow(left, needed), self._narrow(right, needed)
         if kind == "existence":
             return self._existence(node, left, right, (keys, null_safe, rest))
-        join = tree.Join(
-            kind, left.operator, right.operator, keys, null_safe, rest, null_aware=null_aware and kind == "anti"
-        )
-        if null_aware and kind != "anti":
-            raise NotRendered("a NOT IN that is no anti join")
+        join = tree.Join(kind, left.operator, right.operator, keys, null_safe, rest, null_aware=null_aware)
         names = left.names if kind in ("semi", "anti") else {**left.names, **right.names}
         return Part(join, names)
 
@@ -161,7 +159,7 @@ class Conversion:
             kept = {number(listed[0]): (0, listed[0])}
         expressions = [one for _, one in kept.values()]
         part = self.convert(_below(plan)[0], node.children[0], references(*grouping, *expressions))
-        part, renderer = self._with_subqueries(plan, node, part)
+        part, renderer = self._with_subqueries(plan, node, part, within="AggregateExpression")
         keys: dict[str, Computed] = {}
         for key in grouping:
             if key.name == "AttributeReference":
@@ -171,25 +169,31 @@ class Conversion:
                 raise NotRendered("a key of GROUP BY that is computed in it")
         if grouping and not keys:  # GROUP BY a constant: a group if there is a row
             keys["1"] = Computed(self._column("integer", nullable=False), "1")
-        calls = AggregateCalls(renderer, self._functions, self._column)
-        above = _AboveCalls(plan, calls, part.names, self._functions)
-        texts = {one: above.text(place, expression) for one, (place, expression) in kept.items()}
+        calls = AggregateCalls(renderer, self._dialect, self._column)
+        above = _AboveCalls(plan, calls)
+        # The calls first: what is computed of them comes after the subqueries that are joined to them.
+        for place, expression in kept.values():
+            above.add(place, expression)
         if not calls.calls and not keys:
             calls.count()
         aggregate = tree.Aggregate(part.operator, tuple(keys.values()), calls.calls)
-        available = {column.name for column in aggregate.columns}
+        grouped = Part(aggregate, {one: name for one, name in part.names.items() if name in keys})
+        grouped, renderer = self._with_subqueries(plan, node, grouped, outside="AggregateExpression")
+        renderer.aggregate = above.next
+        available = grouped.columns()
         names: dict[int, str] = {}
         computed: dict[str, Computed] = {}
-        for one, (place, _) in kept.items():
-            if texts[one] in available:
-                names[one] = texts[one]
+        for one, (place, expression) in kept.items():
+            text = renderer.text(expression)
+            if text in available:
+                names[one] = text
             else:
                 column = self._field(schema[place])
-                computed[column.name] = Computed(column, texts[one])
+                computed[column.name] = Computed(column, text)
                 names[one] = column.name
         if not computed:
-            return Part(aggregate, names)
-        return Part(_project(Part(aggregate, {}), list(names.values()), computed), names)
+            return Part(grouped.operator, names)
+        return Part(_project(grouped, list(names.values()), computed), names)
 
     def _window(self, plan: Any, node: Node, needed: set[int]) -> Part:
         listed = node.expressions("windowExpressions")
@@ -205,7 +209,7 @@ class Conversion:
         schema = _schema(plan)
         functions = {}
         for place, one in kept:
-            text = window_text(one.children[0], renderer, self._functions)
+            text = window_text(one.children[0], renderer, self._dialect)
             functions[number(one)] = Computed(self._field(schema[below + place]), text)
         partition = renderer.texts(node.expressions("partitionSpec"))
         window = tree.Window(part.operator, partition, tuple(functions.values()))
@@ -232,7 +236,7 @@ class Conversion:
         rows = [[nested(one) for one in row] for row in node.fields["projections"]]
         used = [row[place] for row in rows for place in places]
         part = self.convert(_below(plan)[0], node.children[0], references(*used))
-        renderer = Renderer(part.names, self._functions)
+        renderer = Renderer(part.names, self._dialect)
         schema = _schema(plan)
         branches = []
         for row in rows:
@@ -259,7 +263,7 @@ class Conversion:
     def _repeat(self, plan: Any, node: Node, generator: Node, needed: set[int]) -> Part:
         times, *passed = generator.children
         part = self.convert(_below(plan)[0], node.children[0], references(generator))
-        renderer = Renderer(part.names, self._functions)
+        renderer = Renderer(part.names, self._dialect)
         made = map(number, node.expressions("generatorOutput"))
         names = {one: renderer.text(source) for one, source in zip(made, passed, strict=True)}
         return Part(tree.Repeat(part.operator, renderer.text(times)), names)
@@ -289,7 +293,7 @@ class Conversion:
         for _, project in projects:
             below = references(*(one for one in project.expressions("projectList") if number(one) in below))
         part = self._narrow(self.convert(plan, node, below | references(*order)), below | references(*order))
-        renderer = Renderer(part.names, self._functions)
+        renderer = Renderer(part.names, self._dialect)
         limit = tree.Limit(part.operator, tuple(map(renderer.order, order)), count, offset)
         part = Part(limit, part.names)
         for above, project in reversed(projects):
@@ -299,7 +303,7 @@ class Conversion:
     def _projected(self, plan: Any, node: Node, part: Part) -> Part:
         """A projection over an operator that is there already: all that it can show of it."""
         schema = _schema(plan)
-        renderer = Renderer(part.names, self._functions)
+        renderer = Renderer(part.names, self._dialect)
         names: dict[int, str] = {}
         computed = {}
         for place, expression in enumerate(node.expressions("projectList")):
@@ -314,15 +318,31 @@ class Conversion:
             return Part(part.operator, names)
         return Part(_project(part, list(dict.fromkeys(names.values())), computed), names)
 
-    def _with_subqueries(self, plan: Any, node: Node, part: Part) -> tuple[Part, Renderer]:
-        """The input, with a column for each scalar subquery in the expressions of a node: a left join without keys."""
+    def _with_subqueries(
+        self, plan: Any, node: Node, part: Part, within: str = "", outside: str = ""
+    ) -> tuple[Part, Renderer]:
+        """The input, with a column for each scalar subquery in the expressions of a node: a left join without keys.
+
+        Of an Aggregate, those `within` its calls belong to its input, those `outside` to its result."""
         found = [one for each in expressions_of(node) for one in each.walk() if one.name == "ScalarSubquery"]
+        plans = elements(plan.subqueries()) if found else []
+        calls = within or outside
+        inside = {
+            number(one)
+            for each in expressions_of(node)
+            for call in (_outermost(each, calls) if calls else ())
+            for one in call.walk()
+            if one.name == "ScalarSubquery"
+        }
+        wanted = [(number(one) in inside) == bool(within) if calls else True for one in found]
         values: dict[int, str] = {}
-        for one, inner in zip(found, elements(plan.subqueries()) if found else [], strict=True):
+        for one, inner, here in zip(found, plans, wanted, strict=True):
+            if not here:
+                continue
             if one.fields["outerAttrs"]:
                 raise NotRendered("a correlated subquery")
             inner = rewritten(self._analysis, inner)
-            below = parsed(inner.toJSON())
+            below = self._parsed(inner)
             shown = outputs(below)[0]
             right = self._narrow(self.convert(inner, below, {shown}), {shown})
             operator = right.operator
@@ -331,7 +351,13 @@ class Conversion:
                 operator = tree.AtMostOne(operator)
             part = Part(tree.Join("left", part.operator, operator), part.names)
             values[number(one)] = right.names[shown]
-        return part, Renderer(part.names, self._functions, lambda one: values[number(one)])
+        return part, Renderer(part.names, self._dialect, lambda one: values[number(one)])
+
+    def _parsed(self, plan: Any) -> Node:
+        nodes = json.loads(plan.toJSON())
+        if self._lossy:
+            complete(plan, nodes)
+        return nested(nodes)
 
     def _narrow(self, part: Part, needed: set[int]) -> Part:
         """Only these columns, where others would be stored with them."""
@@ -382,22 +408,34 @@ _OPERATORS: dict[str, Callable[[Conversion, Any, Node, set[int]], Part]] = {
 
 
 class _AboveCalls:
-    """Expressions over the columns of an Aggregate: its keys and its calls."""
+    """The calls in the expressions of an Aggregate, in the order in which they stand there."""
 
-    def __init__(self, plan: Any, calls: AggregateCalls, names: dict[int, str], functions: dict[str, str]) -> None:
+    def __init__(self, plan: Any, calls: AggregateCalls) -> None:
         self._plan = plan
         self._calls = calls
-        self._types: Iterator[Any] = iter(())
-        self._renderer = Renderer(names, functions, aggregate=self._column)
+        self._columns: list[str] = []
 
-    def text(self, place: int, expression: Node) -> str:
-        """The text of what stands at a place of the node."""
-        self._types = aggregates_of(self._plan.aggregateExpressions().apply(place))
-        return self._renderer.text(expression)
+    def add(self, place: int, expression: Node) -> None:
+        """The calls in what stands at a place of the node; their types are known to the JVM alone."""
+        found = list(_outermost(expression, "AggregateExpression"))
+        if not found:
+            return
+        known = aggregates_of(self._plan.aggregateExpressions().apply(place))
+        for call, typed in zip(found, known, strict=True):
+            name = self._calls.add(call, json.loads(typed.dataType().json()), typed.nullable())
+            self._columns.append(name)
 
-    def _column(self, expression: Node) -> str:
-        found = next(self._types)
-        return self._calls.add(expression, json.loads(found.dataType().json()), found.nullable())
+    def next(self, expression: Node) -> str:
+        """The column of the next one of them."""
+        return self._columns.pop(0)
+
+
+def _outermost(expression: Node, name: str) -> Iterator[Node]:
+    if expression.name == name:
+        yield expression
+        return
+    for child in expression.children:
+        yield from _outermost(child, name)
 
 
 def _project(part: Part, names: list[str], computed: dict[str, Computed]) -> tree.Project:

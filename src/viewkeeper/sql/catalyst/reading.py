@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from viewkeeper.errors import UnsupportedClause, is_of_engine
-from viewkeeper.sql.catalyst.analysis import analysis_of
+from viewkeeper.errors import first_line, is_of_engine
+from viewkeeper.sql.catalyst.analysis import Analysis, analysis_of
 from viewkeeper.sql.catalyst.literals import NotRendered
 from viewkeeper.sql.catalyst.operators import Conversion
+from viewkeeper.sql.catalyst.plan_json import parsed
+from viewkeeper.sql.catalyst.recomputing import recompute
+from viewkeeper.sql.catalyst.refusals import refuse
 from viewkeeper.sql.catalyst.spark_failures import definition_error
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.tree import Query
@@ -15,19 +18,28 @@ from viewkeeper.sql.tree import Query
 def read_query(session: Any, sql: str, relations: Mapping[str, Relation]) -> Query:
     """The tree of a query over these relations (by their names, however they are spelled).
 
-    Raises an error of `DefinitionError`'s kind, with the line and position that Spark names.
+    What has no operator becomes a Recompute of the whole query, which says why. Raises an error of `DefinitionError`'s
+    kind, with the line and position that Spark names.
     """
     analysis = analysis_of(session)
     with analysis.settings():
+        plan = _analyzed(analysis, sql, relations)
+        refuse(analysis, parsed(plan.toJSON()))
         try:
-            plan = analysis.analyzed(sql, relations)
+            return Conversion(analysis, sql, relations).query(plan)
+        except NotRendered as reason:
+            why = str(reason)
         except Exception as error:
             if not is_of_engine(error):
                 raise
-            raise definition_error(error, tuple(relations)) from None
-        try:
-            return Conversion(analysis, dict(relations)).query(plan)
-        except NotRendered as reason:
-            raise UnsupportedClause(
-                f"the query has no operator tree: it has {reason}", "write it without that"
-            ) from None
+            why = f"a rule of Spark that failed: {first_line(error)}"
+        return recompute(analysis, sql, plan, relations, why)
+
+
+def _analyzed(analysis: Analysis, sql: str, relations: Mapping[str, Relation]) -> Any:
+    try:
+        return analysis.analyzed(sql, relations)
+    except Exception as error:
+        if not is_of_engine(error):
+            raise
+        raise definition_error(error, tuple(relations)) from None

@@ -6,8 +6,8 @@ WITH step_1 AS (SELECT o_id AS c1 FROM orders), step_2 AS (SELECT c1 FROM step_1
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from viewkeeper.sql.catalyst.expressions import order_text
 from viewkeeper.sql.catalyst.type_text import quoted
-from viewkeeper.sql.catalyst.window_text import order_text
 from viewkeeper.sql.tree import (
     Aggregate,
     AtMostOne,
@@ -17,6 +17,7 @@ from viewkeeper.sql.tree import (
     Limit,
     Operator,
     Project,
+    Recompute,
     Repeat,
     Scan,
     Union,
@@ -196,6 +197,19 @@ def _at_most_one(operator: AtMostOne, sources: list[str]) -> str:
     return f"SELECT {_listed(operator)} FROM ({counted}) WHERE {checked}"
 
 
+def _recompute(recompute: Recompute, sources: list[str]) -> str:
+    relations = []
+    for scan, name, source in zip(recompute.inputs, recompute.names, sources, strict=True):
+        pairs = zip(scan.columns, scan.fields, strict=True)
+        fields = ", ".join(f"{column.name} AS {quoted(field)}" for column, field in pairs)
+        relations.append(f"{name} AS (SELECT {fields} FROM {source})")
+    # The text may end with a comment.
+    query = f"(\n{recompute.sql}\n)"
+    if relations:
+        query = f"(WITH {', '.join(relations)} {query})"
+    return f"SELECT {_listed(recompute)} FROM {query} AS computed({_listed(recompute)})"
+
+
 _RENDERED: dict[type, Callable[[Any, list[str]], str]] = {
     Scan: _scan,
     Project: _project,
@@ -208,4 +222,5 @@ _RENDERED: dict[type, Callable[[Any, list[str]], str]] = {
     Window: _window,
     Limit: _limit,
     AtMostOne: _at_most_one,
+    Recompute: _recompute,
 }

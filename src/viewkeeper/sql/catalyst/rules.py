@@ -6,13 +6,14 @@ sizes, and what adds operators for the sake of execution.
 
 from typing import Any
 
-from viewkeeper.sql.catalyst.analysis import CATALYST, Analysis
+from viewkeeper.sql.catalyst.analysis import CATALYST, Analysis, elements
 
 _ANALYSIS, _OPTIMIZER = f"{CATALYST}.analysis", f"{CATALYST}.optimizer"
 
 NAMES = (
     f"{_ANALYSIS}.EliminateSubqueryAliases",
     f"{_ANALYSIS}.EliminateView",
+    f"{CATALYST}.expressions.EliminatePipeOperators",
     f"{_OPTIMIZER}.EliminateResolvedHint",
 )
 """after these, a name is nothing but a column's number"""
@@ -27,9 +28,14 @@ SETS = (
 )
 """INTERSECT, EXCEPT and DISTINCT as joins and aggregates"""
 
-SUBQUERIES = (
+CORRELATED = (
     f"{_OPTIMIZER}.PullOutNestedDataOuterRefExpressions",
     f"{_OPTIMIZER}.PullupCorrelatedPredicates",
+)
+"""conditions of a subquery over the columns outside of it, as conditions of the join that it becomes"""
+
+SUBQUERIES = (
+    *CORRELATED,
     f"{_OPTIMIZER}.RewriteCorrelatedScalarSubquery",
     f"{_OPTIMIZER}.RewriteLateralSubquery",
     f"{_OPTIMIZER}.RewritePredicateSubquery",
@@ -57,6 +63,7 @@ def rewritten(analysis: Analysis, plan: Any) -> Any:
         plan = _rule(analysis, rule).apply(plan)
     inline = getattr(analysis.jvm, f"{_OPTIMIZER}.InlineCTE")(True, False, False)
     plan = inline.apply(plan)
+    plan = _pulled_up(analysis, plan)
     for _ in range(_ROUNDS):
         before = plan
         for rule in (*NAMES, *SETS, *SUBQUERIES):
@@ -68,6 +75,21 @@ def rewritten(analysis: Analysis, plan: Any) -> Any:
         for rule in SHAPE:
             plan = _rule(analysis, rule).apply(plan)
         if plan.fastEquals(before):
+            break
+    return plan
+
+
+def _pulled_up(analysis: Analysis, plan: Any) -> Any:
+    """Conditions of correlated subqueries in subqueries pulled up: Spark's rule does it for one level."""
+    for _ in range(_ROUNDS):
+        for inner in elements(plan.subqueriesAll()):
+            pulled = inner
+            for rule in CORRELATED:
+                pulled = _rule(analysis, rule).apply(pulled)
+            if not pulled.fastEquals(inner):
+                plan = analysis.replaced(plan, {inner: pulled})
+                break
+        else:
             break
     return plan
 

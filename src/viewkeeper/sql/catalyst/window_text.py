@@ -1,22 +1,20 @@
 """Window functions with their whole OVER clause."""
 
-from collections.abc import Mapping
-
 from viewkeeper.sql.catalyst.aggregate_calls import aggregate_call
-from viewkeeper.sql.catalyst.expressions import Renderer
+from viewkeeper.sql.catalyst.expressions import Renderer, order_text
+from viewkeeper.sql.catalyst.functions import Dialect
 from viewkeeper.sql.catalyst.literals import NotRendered
 from viewkeeper.sql.catalyst.plan_json import Node, is_nodes, nested
-from viewkeeper.sql.tree import Order
 
 RANKS = {"RowNumber": "row_number", "Rank": "rank", "DenseRank": "dense_rank", "PercentRank": "percent_rank"}
 """functions of the order alone: Spark's plan has the order among their arguments"""
 _OFFSETS = ("Lag", "Lead", "NthValue")
 
 
-def window_text(expression: Node, renderer: Renderer, functions: Mapping[str, str]) -> str:
+def window_text(expression: Node, renderer: Renderer, dialect: Dialect) -> str:
     """`sum(c1) OVER (PARTITION BY c2 ORDER BY c3 ASC NULLS FIRST ROWS BETWEEN ...)`."""
     function, spec = expression.expression("windowFunction"), expression.expression("windowSpec")
-    call = _function(function, renderer, functions)
+    call = _function(function, renderer, dialect)
     parts = []
     if partition := renderer.texts(spec.expressions("partitionSpec")):
         parts.append(f"PARTITION BY {', '.join(partition)}")
@@ -29,18 +27,12 @@ def window_text(expression: Node, renderer: Renderer, functions: Mapping[str, st
     return f"{call} OVER ({' '.join(part for part in parts if part)})"
 
 
-def order_text(order: Order) -> str:
-    """One expression of an ORDER BY."""
-    direction = "DESC" if order.descending else "ASC"
-    return f"{order.sql} {direction} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
-
-
-def _function(function: Node, renderer: Renderer, functions: Mapping[str, str]) -> str:
+def _function(function: Node, renderer: Renderer, dialect: Dialect) -> str:
     if function.name == "AggregateExpression":
-        return aggregate_call(function, renderer, functions).sql
+        return aggregate_call(function, renderer, dialect).sql
     if function.name in RANKS:
         return f"{RANKS[function.name]}()"
-    name = functions.get(function.java_class)
+    name = dialect.functions.get(function.java_class)
     if name is None:
         raise NotRendered(f"the window function {function.name}")
     nulls = " IGNORE NULLS" if function.name in _OFFSETS and function.fields.get("ignoreNulls") else ""
