@@ -20,8 +20,25 @@ if TYPE_CHECKING:
 SEED = 3
 
 
+ONE_TASK = {"spark.sql.shuffle.partitions": "1", "spark.sql.leafNodeDefaultParallelism": "1"}
+"""A few rows: without other tasks there is nothing to exchange."""
+
+
 @pytest.fixture(scope="session")
-def tpch_tables(spark: "SparkSession") -> Iterator[Mapping[str, Relation]]:
+def one_task(spark: "SparkSession") -> Iterator[None]:
+    before = {name: spark.conf.get(name, None) for name in ONE_TASK}
+    for name, value in ONE_TASK.items():
+        spark.conf.set(name, value)
+    yield
+    for name, old in before.items():
+        if old is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, old)
+
+
+@pytest.fixture(scope="session")
+def tpch_tables(spark: "SparkSession", one_task: None) -> Iterator[Mapping[str, Relation]]:
     """The tables of TPC-H, small, as temporary views of the suite's session."""
     for table, rows in tpch.rows(SEED).items():
         show(spark, table, tpch.TABLES[table], rows)
@@ -31,7 +48,7 @@ def tpch_tables(spark: "SparkSession") -> Iterator[Mapping[str, Relation]]:
 
 
 @pytest.fixture(scope="session")
-def tables(spark: "SparkSession") -> Iterator[Mapping[str, Relation]]:
+def tables(spark: "SparkSession", one_task: None) -> Iterator[Mapping[str, Relation]]:
     """The tables of `constructs`, as temporary views of the suite's session."""
     for table, rows in constructs.rows(SEED).items():
         show(spark, table, constructs.TABLES[table], rows)

@@ -15,6 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from viewkeeper.sql.catalyst.type_text import quoted
+from viewkeeper.sql.outside_sql import FUNCTIONS
 from viewkeeper.sql.relation import Relation
 
 CATALYST = "org.apache.spark.sql.catalyst"
@@ -43,10 +44,23 @@ class Analysis:
         nothing = catalyst.catalog.InMemoryCatalog(
             self.jvm.org.apache.spark.SparkConf(False), self.jvm.org.apache.hadoop.conf.Configuration(False)
         )
-        names = catalyst.catalog.SessionCatalog(nothing, self.functions.clone(), tables.clone(), conf)
-        self._analyzer = catalyst.analysis.Analyzer(names)
+        names = catalyst.catalog.SessionCatalog(nothing, self._functions_of_sql(), tables.clone(), conf)
+        sql = self.jvm.org.apache.spark.sql
+        catalogs = sql.connector.catalog.DefaultCatalogManager(
+            sql.execution.datasources.v2.V2SessionCatalog(names), names
+        )
+        no_cache = self.object(f"{CATALYST}.analysis.RelationCache").empty()
+        self._analyzer = catalyst.analysis.Analyzer(catalogs, no_cache, self.object("scala.None"))
         self._parser = self.jvm.org.apache.spark.sql.execution.SparkSqlParser()
         self.rules: dict[str, Any] = {}
+
+    def _functions_of_sql(self) -> Any:
+        """The built-in functions but those that call methods of Java: Spark loads a class to analyze such a call."""
+        known = self.functions.clone()
+        place = [self.jvm.scala.Option.apply(part) for part in ("builtin", "system")]
+        for name in FUNCTIONS:
+            known.dropFunction(self.jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name, *place))
+        return known
 
     def object(self, name: str) -> Any:
         """A Scala object."""

@@ -3,6 +3,7 @@
 import re
 
 from viewkeeper.errors import DefinitionError, SyntaxProblem, UnknownName, UnsupportedClause, did_you_mean, first_line
+from viewkeeper.sql.outside_sql import FUNCTIONS
 
 _PLACE = re.compile(r"\(?line (\d+),? pos (\d+)\)?")
 _UNKNOWN = ("TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE", "UNRESOLVED_FIELD", "FIELD_NOT_FOUND")
@@ -16,8 +17,14 @@ def definition_error(error: Exception, relations: tuple[str, ...]) -> Definition
     kind = condition[1] if condition else ""
     message = _sentence(text)
     place = _PLACE.search(text)
-    if place is not None:
-        message += f" (line {place[1]}, position {place[2]})"
+    where = f" (line {place[1]}, position {place[2]})" if place is not None else ""
+    message += where
+    if kind.startswith("UNRESOLVED_ROUTINE") and (called := _leaving_sql(text)) is not None:
+        return UnsupportedClause(
+            f"the function {called} is refused: it runs code"
+            + (f" (line {place[1]}, position {place[2]})" if place else ""),
+            "compute the value in your own program, or at the source",
+        )
     if kind.startswith(_UNKNOWN):
         return UnknownName(message, _hint(kind, text, relations))
     if kind.startswith("PARSE") or type(error).__name__ == "ParseException":
@@ -27,6 +34,12 @@ def definition_error(error: Exception, relations: tuple[str, ...]) -> Definition
     if kind.startswith(("UNSUPPORTED", "NOT_SUPPORTED")):
         return UnsupportedClause(message, "write the query without it")
     return DefinitionError(message, "correct the query; Spark's documentation of errors has " + kind.partition(".")[0])
+
+
+def _leaving_sql(text: str) -> str | None:
+    named = _NAMED.search(text)
+    name = named[0].replace("`", "").rpartition(".")[2].lower() if named else ""
+    return name if name in FUNCTIONS else None
 
 
 def _sentence(text: str) -> str:
