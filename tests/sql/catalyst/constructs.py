@@ -134,6 +134,7 @@ QUERIES = {
     "aggregate of aggregate": "SELECT n, count(*) FROM (SELECT k, count(*) AS n FROM a GROUP BY k) GROUP BY n",
     "rollup": "SELECT k, s, count(*), grouping(k), grouping_id() FROM a GROUP BY ROLLUP (k, s)",
     "cube": "SELECT k, s, sum(v) FROM a GROUP BY CUBE (k, s)",
+    "rollup of a union": "SELECT p, k, sum(id) FROM (SELECT 'a' AS p, k, id FROM a UNION ALL SELECT 'b', k, w FROM b) GROUP BY ROLLUP (p, k)",
     "grouping sets": "SELECT k, s, sum(id) FROM a GROUP BY GROUPING SETS ((k), (s), ())",
     "unpivot": "SELECT * FROM (SELECT id, k, w FROM b) UNPIVOT (value FOR name IN (k, w))",
     "distinct": "SELECT DISTINCT k, s FROM a",

@@ -233,7 +233,8 @@ class Conversion:
         """GROUPING SETS: the input once for each set."""
         shown = outputs(node)
         places = [place for place, one in enumerate(shown) if one in needed] or [0]
-        rows = [[nested(one) for one in row] for row in node.fields["projections"]]
+        # Not from the plan's JSON, which has no lists of lists that Scala has not computed yet.
+        rows = [[nested(json.loads(one.toJSON())) for one in elements(row)] for row in elements(plan.projections())]
         used = [row[place] for row in rows for place in places]
         part = self.convert(_below(plan)[0], node.children[0], references(*used))
         renderer = Renderer(part.names, self._dialect)
