@@ -90,6 +90,8 @@ QUERIES = {
     "at - TIMESTAMP'2020-01-01 00:00:00', date_format(at, 'yyyy') FROM b",
     "functions": "SELECT substring(s, 1, 2), substr(s, 2), left(s, 1), right(s, 1), trim(s), lpad(s, 3, '*'), round(v, 1), "
     "ceil(v), floor(v), abs(k), power(f, 2), greatest(k, id), least(k, id), md5(s), split(s, 'a')[0], instr(s, 'b') FROM a",
+    "trims": "SELECT trim('x' FROM s), trim(LEADING 'xa' FROM s), trim(TRAILING '`' FROM s), btrim(s, 'x'), ltrim('x', s), s ILIKE '%!%%' ESCAPE '!' FROM a",
+    "precision": "SELECT k, approx_count_distinct(s, 0.01) FROM a GROUP BY k",
     "nested values": "SELECT place.zip, place.city, get(tags, 0), IF(size(tags) > 0, tags[0], '-'), m['x'], element_at(m, 'y'), size(tags), "
     "array_contains(tags, 'x'), named_struct('p', id, 'q', flag), array(id, 1), map('k', id) FROM n",
     "lambdas": "SELECT transform(tags, x -> upper(x)), filter(tags, (x, i) -> i > 0), exists(tags, x -> x = 'y'), "
@@ -212,6 +214,9 @@ QUERIES = {
 }
 
 RECOMPUTED = {
+    "options of a function": "SELECT to_json(named_struct('z', k, 'a', id), map('sortKeys', 'true')) FROM a",
+    "type of a function": "SELECT from_json('{\"a\": 1}', 'a INT'), make_timestamp_ntz(2020, 1, 2, 3, 4, 5) FROM a",
+    "function that tries": "SELECT try_to_date(s, 'yyyy-MM-dd'), try_to_timestamp(s) FROM a",
     "pivot": "SELECT * FROM (SELECT k, s, id FROM a) PIVOT (sum(id) FOR s IN ('x', 'y'))",
     "values": "SELECT a.id, x.p FROM a JOIN (VALUES (1, 'one'), (2, 'two')) AS x(k, p) ON a.k = x.k",
     "one row": "SELECT 1 AS one, (SELECT max(id) FROM a) AS most",

@@ -58,6 +58,8 @@ def aggregate_call(expression: Node, renderer: Renderer, dialect: Dialect) -> Ca
     flag = _FLAGS.get(function.name)
     if flag is not None and function.fields[flag]:
         arguments = (*arguments, "true")
+    if function.name == "HyperLogLogPlusPlus":
+        arguments = (*arguments, f"{float(function.fields['relativeSD'])}D")
     if function.name in _WITHIN:
         arguments, order = _within(function, arguments)
     condition = renderer.text(filtered) if filtered is not None else None

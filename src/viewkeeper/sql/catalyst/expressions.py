@@ -118,6 +118,9 @@ class Renderer:
             raise NotRendered(f"the expression {node.name}")
         if mode_of(node) != "ANSI":
             raise NotRendered(f"the function {name} in the mode {mode_of(node)}")
+        for name_of, value in node.fields.items():
+            if not _is_said(name_of, value):
+                raise NotRendered(f"the function {name} with {name_of}, which is no argument of it")
         return f"{name}({', '.join(self.texts(arguments))})"
 
     def _replaced(self, node: Node) -> str:
@@ -127,6 +130,8 @@ class Renderer:
             pass
         # Rules change what is replaced and leave what was written: they are the same while they name the same columns.
         written = tuple(nested(value) for name, value in node.fields.items() if is_nodes(value))
+        if not written:
+            raise NotRendered(f"the expression {node.name}")
         if not _named(node.children[0]) <= {one for part in written for one in _named(part)}:
             raise NotRendered(f"the expression {node.name} after it was moved")
         return self._call(node, written)
@@ -157,6 +162,15 @@ class Renderer:
         if escape == UNKNOWN:
             raise NotRendered("a LIKE with an ESCAPE that is not known")
         return f"({left} LIKE {right}{f' ESCAPE {text_literal(escape)}' if escape != chr(92) else ''})"
+
+    def _i_like(self, node: Node) -> str:
+        return self._like(node).replace(" LIKE ", " ILIKE ", 1)
+
+    def _string_trim(self, node: Node) -> str:
+        """The function takes these arguments the other way round."""
+        side = {"StringTrimLeft": "LEADING", "StringTrimRight": "TRAILING"}.get(node.name, "BOTH")
+        texts = self.texts(node.children)
+        return f"trim({side} {texts[1] if len(texts) > 1 else ''} FROM {texts[0]})"
 
     def _case_when(self, node: Node) -> str:
         parts = self.texts(node.children)
@@ -237,6 +251,10 @@ _FORMS: dict[str, Callable[[Renderer, Node], str]] = {
     "Cast": Renderer._cast,
     "In": Renderer._in,
     "Like": Renderer._like,
+    "ILike": Renderer._i_like,
+    "StringTrim": Renderer._string_trim,
+    "StringTrimLeft": Renderer._string_trim,
+    "StringTrimRight": Renderer._string_trim,
     "CaseWhen": Renderer._case_when,
     "GetStructField": Renderer._get_struct_field,
     "CurrentDate": Renderer._current_date,
@@ -253,6 +271,28 @@ _FORMS: dict[str, Callable[[Renderer, Node], str]] = {
     "NamedLambdaVariable": Renderer._named_lambda_variable,
 }
 """what has a form of its own in SQL"""
+
+
+_TRUE = ("failOnError", "ansiEnabled", "followThreeValuedLogic")
+"""fields that an ANSI session sets; a try_ function has them otherwise"""
+_OF_SPARK = ("timeZoneId", "evalMode", "evalContext", "replacement")
+
+
+def _is_said(field: str, value: object) -> bool:
+    """Whether a call has a field of its expression: as an argument, or because Spark sets it again by itself."""
+    if field in _OF_SPARK or is_nodes(value):
+        return True
+    if field in _TRUE:
+        return value is True
+    if field == "dataType":
+        return value == "timestamp"
+    if isinstance(value, bool):
+        return not value
+    if value is None:
+        return field not in ("options", "schema", "escapeChar", "targetType")
+    if isinstance(value, list):
+        return all(isinstance(one, int) for one in value)
+    return isinstance(value, int)
 
 
 def order_text(order: Order) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from viewkeeper.sql.catalyst.analysis import elements
 from viewkeeper.sql.catalyst.plan_json import is_nodes
 
-LOSSY = re.compile(r"try_|escape|(?<![\w'\"])x['\"]", re.IGNORECASE)
+LOSSY = re.compile(r"try_|escape|(?<![\w'\"])x\s*['\"]", re.IGNORECASE)
 """texts of queries that may have such expressions; all others are in ANSI mode and have none"""
 
 UNKNOWN = "unknown"

@@ -9,7 +9,7 @@ from viewkeeper.sql.catalyst.plan_json import Node, is_nodes, nested
 
 _LEAVES_SQL = ("CallMethodViaReflection", "TryReflect", "ScriptTransformation", "PythonUDF", "PythonUDTF", "ScalaUDF")
 _OF_THE_SESSION = ("CurrentUser", "CurrentDatabase", "CurrentCatalog", "CurrentPath", "SessionUser")
-_RANDOM = ("Sample", "Uuid", "Shuffle", "RandStr", "Uniform", "Rand", "Randn")
+_RANDOM = ("Sample", "Uuid", "Shuffle", "RandStr", "Uniform", "Rand", "Randn", "AesEncrypt")
 _STREAMS = ("StreamingRelation", "StreamingRelationV2", "EventTimeWatermark")
 
 
