@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from viewkeeper.explaining.derived_views import LOADED, hidden_table, over_views
 from viewkeeper.explaining.explained_join import maintenance, sweeps
+from viewkeeper.explaining.explained_operators import explain_operators
 from viewkeeper.explaining.explained_storage import explain_stored, explain_supposed
 from viewkeeper.explaining.explained_table import LatticeExplained
 from viewkeeper.explaining.explanation import InWords
@@ -20,6 +21,7 @@ from viewkeeper.lake.log.catalog import Definition, families, find
 from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.maintenance.explained_query import QueryExplanation, explain_query
 from viewkeeper.mediator.maintained import Maintenance
+from viewkeeper.planner.composed.composed_view import COMPOSED, composed_view
 from viewkeeper.planner.known_sources import KnownSources
 from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.planning import plan_view
@@ -30,7 +32,7 @@ from viewkeeper.planner.summaries.decision import TOO_FEW, WORTH_RECOMPUTING, de
 from viewkeeper.planner.summaries.lattice import Lattice
 from viewkeeper.planner.summaries.naming import SUMMARY
 from viewkeeper.planner.summaries.supposed import supposed
-from viewkeeper.planner.view_plan import PlannedSummary, QueriedJoin, StoredJoin
+from viewkeeper.planner.view_plan import PlannedQuery, PlannedSummary, QueriedJoin, StoredJoin
 from viewkeeper.planner.view_properties import ALGORITHM, LEVEL, SOURCES, SQL, VIEWS
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.refresh_mode import Refresh, RefreshMode
@@ -54,6 +56,8 @@ def explain(snapshot: HeldCommit, sources: KnownSources, text: str) -> Explanati
     definition = find(overview.catalog, text)
     if SUMMARY in definition.properties:
         return _stored_tables(overview, text, [text])
+    if COMPOSED in definition.properties:
+        return explain_operators(overview, composed_view(definition), created=True)
     if SELF_MAINTAINED in definition.properties:
         return explain_stored(overview, definition)
     return _stored_join(overview, definition)
@@ -125,6 +129,8 @@ def _supposed(overview: Overview, sql: str) -> Explanation:
             return explain_supposed(overview, plan)
         case PlannedSummary():
             return _supposed_tables(overview, plan)
+        case PlannedQuery():
+            return explain_operators(overview, plan.view, created=False)
 
 
 def _supposed_join(overview: Overview, plan: QueriedJoin) -> Explanation:

@@ -60,6 +60,8 @@ def _of_summaries(keeper: Keeper, names: Sequence[str]) -> list[Audit]:
 
 def _of_join(keeper: Keeper, name: str) -> Audit:
     """The audit of a view that is no summary."""
+    if name in keeper.composed.views():
+        return keeper.composed.audit(name)
     if name in keeper.self_maintained.views():
         return audit_self_maintained(keeper.self_maintained, name)
     view = keeper.kept_one(name)

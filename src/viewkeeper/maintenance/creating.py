@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from viewkeeper.maintenance.composed.views import ComposedViews
 from viewkeeper.maintenance.context import Context
 from viewkeeper.maintenance.images import followed
 from viewkeeper.maintenance.joins import created
@@ -11,7 +12,7 @@ from viewkeeper.maintenance.summaries.creating import create_summary
 from viewkeeper.maintenance.summaries.lattices import Summaries
 from viewkeeper.maintenance.view_images import content_of
 from viewkeeper.planner.self_maintained.choosing import is_automatic
-from viewkeeper.planner.view_plan import PlannedSummary, QueriedJoin, StoredJoin, ViewPlan
+from viewkeeper.planner.view_plan import PlannedQuery, PlannedSummary, QueriedJoin, StoredJoin, ViewPlan
 from viewkeeper.sql.relation import Relation
 
 
@@ -19,6 +20,7 @@ def create_planned(
     context: Context,
     summaries: Summaries,
     alone: SelfMaintainedViews,
+    composed: ComposedViews,
     plan: ViewPlan,
     relations: Mapping[str, Relation],
 ) -> None:
@@ -30,6 +32,8 @@ def create_planned(
             create_stored(alone, plan, relations)
         case PlannedSummary():
             create_summary(summaries, plan)
+        case PlannedQuery():
+            composed.create(plan.view)
 
 
 def _create_join(context: Context, alone: SelfMaintainedViews, plan: QueriedJoin) -> None:

@@ -20,6 +20,7 @@ from viewkeeper.lake.tables.files import Files
 from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.lake.thread_imports import import_for_streams, import_for_threads
 from viewkeeper.lake.writer import Writer
+from viewkeeper.maintenance.composed.views import ComposedViews
 from viewkeeper.maintenance.context import Context
 from viewkeeper.maintenance.images import sampled
 from viewkeeper.maintenance.incomplete import give_up_after
@@ -29,12 +30,14 @@ from viewkeeper.maintenance.summaries.lattices import Summaries
 from viewkeeper.mediator.group_plan import GroupPlan, Recorder
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator
+from viewkeeper.planner.composed.composed_view import COMPOSED
 from viewkeeper.planner.kept_views import Kept
 from viewkeeper.planner.known_sources import KnownSources
 from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.planning import plan_view
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.planner.summaries.lattice import Lattice
+from viewkeeper.planner.view_plan import PlannedQuery
 from viewkeeper.planner.view_properties import SOURCES, SQL
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.view import View
@@ -49,7 +52,8 @@ class Keeper(Context):
         super().__init__(files, writer, commit, sources, engines, self._halt_unfit)
         self.summaries = Summaries(self)
         self.self_maintained = SelfMaintainedViews(self)
-        self._store = StoredStates(files, commit, engines, self.summaries, self.self_maintained)
+        self.composed = ComposedViews(self)
+        self._store = StoredStates(files, commit, engines, self.summaries, self.self_maintained, self.composed)
         self._busy = threading.Lock()
         self.recorded = False
         """whether what is committed is recorded, so that changes count which no view reads"""
@@ -72,6 +76,7 @@ class Keeper(Context):
                 views.setdefault(view.group, []).append(view.how)
         record = self.writer.last
         read = {name for one in self.kept().values() for name in one.reads}
+        read |= self.composed.read()
         read |= {view for lattice in self.summaries.lattices().values() for view in lattice.inputs}
         passed_on = {
             view: columns
@@ -87,7 +92,8 @@ class Keeper(Context):
                 tuple(derived.get(group, ())),
                 1 if self.summaries.one_by_one(group) else None,
                 followers=tuple(self.self_maintained.followers(group, lambda view: self.recorded or view in read)),
-                one_state=self.self_maintained.one_state(group),
+                last_followers=tuple(self.composed.followers(group)),
+                one_state=self.self_maintained.one_state(group) or self.composed.one_state(group),
                 give_up_after=give_up_after(self.writer.catalog, group),
                 read=passed_on,
             )
@@ -97,7 +103,9 @@ class Keeper(Context):
 
     def _reading(self, view: str) -> list[str]:
         """The summaries and the views that are over a view."""
-        return sorted({*self.summaries.over(view), *(name for name, one in self.kept().items() if view in one.reads)})
+        reading = {name for name, one in self.kept().items() if view in one.reads}
+        reading |= {name for name, one in self.composed.views().items() if view in one.views}
+        return sorted({*self.summaries.over(view), *reading})
 
     # --- creating and dropping ---
 
@@ -109,8 +117,14 @@ class Keeper(Context):
         overview = Overview(HeldCommit(self.files, self.writer.last), self.sources)
         plan = plan_view(overview, sql, self.kept(), self.views.homes)
         relations = overview.relations
-        with sampled(self, lambda rows: check_agreement(plan.definition, relations, self.files.spark, rows)):
-            create_planned(self, self.summaries, self.self_maintained, plan, relations)
+
+        def agreeing(rows: Mapping[str, Any]) -> None:
+            # What Spark has read itself needs no comparison with Spark.
+            if not isinstance(plan, PlannedQuery):
+                check_agreement(plan.definition, relations, self.files.spark, rows)
+
+        with sampled(self, agreeing):
+            create_planned(self, self.summaries, self.self_maintained, self.composed, plan, relations)
         return plan.definition.name
 
     def drop_view(self, name: str) -> None:
@@ -126,6 +140,8 @@ class Keeper(Context):
             with self.new_commit() as commit:
                 if SELF_MAINTAINED in definition.properties:
                     self.self_maintained.drop(commit, definition)
+                elif COMPOSED in definition.properties:
+                    self.composed.drop(commit, definition)
                 else:
                     commit.drop(name)
             self.halts.remove(definition.folder)
@@ -199,7 +215,7 @@ class Keeper(Context):
     def is_from_sources(self, name: str) -> bool:
         """Whether a view is maintained from sources, or from other views; else a program loads it."""
         properties = find(self.writer.catalog, name).properties
-        return SQL in properties or SELF_MAINTAINED in properties
+        return bool(properties.keys() & {SQL, SELF_MAINTAINED, COMPOSED})
 
     def bring_others_up(self, name: str, group: str) -> None:
         """Past what halts the view: after that, what it was before could not be known. If it is not halted it comes

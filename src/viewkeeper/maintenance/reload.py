@@ -17,11 +17,13 @@ from viewkeeper.maintenance.self_maintained.following import NUMBERS
 from viewkeeper.maintenance.summaries.reloading import reload as reload_lattice
 from viewkeeper.maintenance.view_images import content_of
 from viewkeeper.messages import Position
+from viewkeeper.planner.composed.composed_view import COMPOSED
 from viewkeeper.planner.known_relations import relations_named
 from viewkeeper.planner.self_maintained.choosing import REASONS
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED, as_stored_now, same_ids
 from viewkeeper.planner.view_properties import SOURCES, SQL
 
+FROM_SOURCES = "it was to be computed again"
 UNREADABLE = "files of it are missing or damaged"
 """why a view is written again that was not asked to be another one"""
 
@@ -43,14 +45,16 @@ def _reload(keeper: Keeper, name: str) -> None:
     definition = find(keeper.writer.catalog, name)
     for source in definition.properties.get(SOURCES, ()):
         keeper.sources.refresh(source, _named(definition))
-    if SELF_MAINTAINED in definition.properties:
+    if COMPOSED in definition.properties:
+        recreate(keeper, name, FROM_SOURCES)
+    elif SELF_MAINTAINED in definition.properties:
         _reload_self_maintained(keeper, definition)
     else:
         _reload_join(keeper, definition)
 
 
 def _named(definition: Definition) -> set[str]:
-    stored = definition.properties.get(SELF_MAINTAINED) or {}
+    stored = definition.properties.get(SELF_MAINTAINED) or definition.properties.get(COMPOSED) or {}
     sql = definition.properties.get(SQL) or stored.get("sql")
     return relations_named(sql) if sql else set()
 

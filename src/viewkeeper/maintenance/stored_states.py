@@ -10,6 +10,7 @@ from viewkeeper.lake.log.failures import Failures
 from viewkeeper.lake.log.halts import Halts
 from viewkeeper.lake.log.record import REFRESHES
 from viewkeeper.lake.tables.files import Files
+from viewkeeper.maintenance.composed.views import ComposedViews
 from viewkeeper.maintenance.self_maintained.views import SelfMaintainedViews
 from viewkeeper.maintenance.stored_rows import stored_rows
 from viewkeeper.maintenance.summaries.lattices import Summaries
@@ -27,24 +28,28 @@ class StoredStates:
         engines: Engines,
         summaries: Summaries,
         self_maintained: SelfMaintainedViews,
+        composed: ComposedViews,
     ) -> None:
         self._files = files
         self._commit = commit
         self._engines = engines
         self._summaries = summaries
         self._self_maintained = self_maintained
+        self._composed = composed
 
     def commit(self, group: str, changes: Sequence[GroupChange], figures: Callable[[], Mapping[str, Any]]) -> None:
         with self._commit() as commit:
             commit.measured(lambda: {REFRESHES: {group: dict(figures())}})
             before = self._files.log.last()
-            not_stored = self._self_maintained.unstored(group) | self._summaries.unstored(group)
+            not_stored = self._self_maintained.unstored(group) | self._composed.unstored(group)
+            not_stored |= self._summaries.unstored(group)
             stored = [
                 (change.vector, {view: deltas for view, deltas in change.deltas.items() if view not in not_stored})
                 for change in changes
             ]
             commit.states(group, stored, passed_on=[change.deltas for change in changes])
             commit.afterwards(lambda record: self._self_maintained.committed(group, before, record, changes))
+            commit.afterwards(lambda record: self._composed.committed(group, before, record, changes))
 
     def advance(self, group: str, vector: Vector) -> None:
         with self._commit() as commit:

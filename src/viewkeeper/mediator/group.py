@@ -124,6 +124,7 @@ class Group:
         self._followers: dict[str, Follower] = {one.name: one for one in plan.followers}
         for view in plan.derived:
             self._followers[view.name] = DerivedView(view, make_zset=make_zset, read=self._committed)
+        self._followers |= {one.name: one for one in plan.last_followers}
 
     def _maintained(self, how: Maintenance) -> MaintainedView:
         name = how.view.name

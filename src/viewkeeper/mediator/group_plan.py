@@ -69,6 +69,8 @@ class GroupPlan:
     """keys of which it remembers the rows; 0: none, and every question is asked, also what a view would answer"""
     followers: tuple[Follower, ...] = ()
     """views that are maintained from the changes of others by what is stored for them"""
+    last_followers: tuple[Follower, ...] = ()
+    """views that are maintained from the changes of any of the others, each after those that it reads"""
     one_state: bool = False
     """whether all that there is to commit becomes one state"""
     give_up_after: float | None = None

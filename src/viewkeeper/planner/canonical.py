@@ -25,6 +25,7 @@ _DEFAULTS = {
     "storage": "remote",
     "minmax": "node",
     "core": "none",
+    "refresh_policy": "auto",
     "grouped": "true",
     "share": "false",
 }

@@ -14,12 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from viewkeeper.algorithms.registry import Transactions
-from viewkeeper.errors import UsageError
+from viewkeeper.errors import UnsupportedClause, UsageError
 from viewkeeper.lake.log.catalog import Catalog
 from viewkeeper.levels import Level
 from viewkeeper.mediator.choice import choose
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.planner.canonical import Parsed
+from viewkeeper.planner.composed.composed_view import COMPOSED, ComposedView, in_own_group
 from viewkeeper.planner.kept_views import Company, Kept, KeptViews, free_group, refuse_loaded, refuse_over_views
 from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.automatic import REMOTE, Decision
@@ -31,7 +32,7 @@ from viewkeeper.planner.summaries.lattice import Facts
 from viewkeeper.planner.summaries.naming import SUMMARY
 from viewkeeper.planner.summary_places import place_summary
 from viewkeeper.planner.view_plan import PlannedSummary, QueriedJoin, StoredJoin, ViewPlan
-from viewkeeper.planner.view_properties import VIEWS
+from viewkeeper.planner.view_properties import LEVEL, VIEWS
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
@@ -66,6 +67,11 @@ class Groups:
         """Those of a warehouse; `kept` are its joins, if they are known already."""
         catalog = overview.catalog
         stored = {name: one.properties[SELF_MAINTAINED] for name, one in self_maintained(catalog).items()}
+        composed = {name: one for name, one in catalog.items() if COMPOSED in one.properties}
+        alone = {name: one.properties[LEVEL] for name, one in composed.items() if in_own_group(one)}
+        levels = {**{name: view["level"] for name, view in stored.items()}, **alone}
+        tables = {name: one.properties[COMPOSED]["tables"] for name, one in composed.items()}
+        tables |= {name: view["tables"] for name, view in stored.items()}
         lattices: dict[str, tuple[Facts, list[str]]] = {}
         for name, one in catalog.items():
             if (summary := one.properties.get(SUMMARY)) is not None:
@@ -75,8 +81,8 @@ class Groups:
         return cls(
             {name: one.group for name, one in catalog.items()},
             dict(KeptViews(lambda: catalog, overview.sources).all() if kept is None else kept),
-            {name: Level[view["level"].upper()] for name, view in stored.items()},
-            {name: tuple(view["tables"]) for name, view in stored.items()},
+            {name: Level[level.upper()] for name, level in levels.items()},
+            {name: tuple(some) for name, some in tables.items()},
             lattices,
             set(overview.halts),
             dict(homes or {}),
@@ -159,6 +165,48 @@ class Groups:
         self.stored[view.name], self.tables_of[view.name] = kept.level, kept.all_tables
         self.groups |= dict.fromkeys(kept.all_tables, kept.group)
         return StoredJoin(view, kept, decision.reasons)
+
+    def place_composed(self, view: ComposedView) -> ComposedView:
+        """The view in its group: that of the views that it reads, else the one that it asks for, else its own."""
+        if view.views:
+            group = self._group_read(view)
+        elif "group" in dict(view.properties):
+            group = view.group
+            others = {name: level for name, level in self.stored.items() if self.groups[name] == group}
+            mine = {*others, *(table for name in others for table in self.tables_of[name])}
+            strangers = sorted(name for name, where in self.groups.items() if where == group and name not in mine)
+            refuse_company(view, strangers, others)
+        else:
+            home = self.homes.get(view.name)
+            group = home if home is not None and home not in self.groups.values() else self._free(view.name)
+        view = replace(view, group=group)
+        self.groups |= dict.fromkeys(view.all_tables, group)
+        self.tables_of[view.name] = view.all_tables
+        if not view.views:
+            self.stored[view.name] = view.level
+        return view
+
+    def _free(self, name: str) -> str:
+        return free_group(name, set(self.groups.values()))
+
+    def _group_read(self, view: ComposedView) -> str:
+        """The group of the views that a view reads."""
+        refuse_loaded(view, self.catalog)
+        if halted := [name for name in view.views if name in self.halted]:
+            raise UsageError(f"{view.name} reads {halted[0]}, which is halted", f"reload {halted[0]} first")
+        if "group" in dict(view.properties):
+            raise UnsupportedClause(
+                f"{view.name} follows the views that it reads, so the property group does not apply to it",
+                "leave it out, or set it at those",
+            )
+        groups = {self.groups[name] for name in view.views}
+        if len(groups) > 1:
+            raise UnsupportedClause(
+                f"the views that {view.name} reads are in the groups {', '.join(sorted(groups))}, with states of "
+                "their own",
+                "create them with the same TBLPROPERTIES('group' = ...)",
+            )
+        return groups.pop()
 
     def _place_summary(
         self,

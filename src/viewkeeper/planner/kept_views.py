@@ -12,9 +12,10 @@ from viewkeeper.lake.log.columns import HIDDEN, RESERVED
 from viewkeeper.mediator.choice import choose
 from viewkeeper.mediator.group_plan import because_it_reads
 from viewkeeper.mediator.maintained import Maintenance
+from viewkeeper.planner.composed.composed_view import COMPOSED, ComposedView, in_own_group
 from viewkeeper.planner.known_relations import relations_of
 from viewkeeper.planner.known_sources import KnownSources
-from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED, self_maintained
+from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.planner.view_properties import ALGORITHM, SOURCES, SQL, VIEWS
 from viewkeeper.sql.definition import GLOBAL_TIMEOUT, OF_ALGORITHMS
 from viewkeeper.sql.parse import parse_view
@@ -148,7 +149,7 @@ class KeptViews:
         return Company(
             self.all(),
             {name: view.group for name, view in self.catalog.items()},
-            {one.group for one in self_maintained(self.catalog).values()},
+            {one.group for one in self.catalog.values() if SELF_MAINTAINED in one.properties or in_own_group(one)},
             self.homes,
         )
 
@@ -246,10 +247,10 @@ def refuse_over_views(view: View) -> None:
             )
 
 
-def refuse_loaded(view: View, stored: Catalog) -> None:
+def refuse_loaded(view: View | ComposedView, stored: Catalog) -> None:
     """UnsupportedClause for a view over one that a program loads: it has no group that could be followed."""
     for name in view.relations:
-        if name in stored and not stored[name].properties.keys() & {SQL, SELF_MAINTAINED}:
+        if name in stored and not stored[name].properties.keys() & {SQL, SELF_MAINTAINED, COMPOSED}:
             raise UnsupportedClause(
                 f"{name} is maintained by commits of its own, and only a summary can follow those",
                 "aggregate it: SELECT ... GROUP BY ...; or keep the join of the views outside",

@@ -1,6 +1,6 @@
 """All lattices at the last commit, for those who only look: nothing is written, no source asked, no Spark started."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,6 +44,11 @@ class Overview:
         self.catalog: Catalog = snapshot.catalog
         self._files = snapshot.files
         self._lattices: dict[str, Lattice] = {}
+
+    @property
+    def spark(self) -> Callable[[], Any]:
+        """Gives the session; it is not started before it is needed."""
+        return self._files.spark
 
     @cached_property
     def relations(self) -> dict[str, Relation]:

@@ -11,13 +11,14 @@ from dataclasses import replace
 
 from viewkeeper.lake.log.catalog import free_name
 from viewkeeper.planner.canonical import Parsed
+from viewkeeper.planner.composed.composed_view import ComposedView
+from viewkeeper.planner.composed.reading import read_view
 from viewkeeper.planner.groups import Groups
 from viewkeeper.planner.kept_views import Kept
 from viewkeeper.planner.known_relations import refuse_summaries
 from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.choosing import is_automatic, storage_for
-from viewkeeper.planner.view_plan import StoredJoin, ViewPlan
-from viewkeeper.sql.parse_summary import parse_definition
+from viewkeeper.planner.view_plan import PlannedQuery, StoredJoin, ViewPlan
 from viewkeeper.sql.summary_view import Family, SummaryView
 
 
@@ -30,8 +31,10 @@ def plan_view(
     """The plan of a view that is not there yet. `kept` are the joins that are, if they are known already; `homes` the
     groups that views which are recreated had."""
     refuse_summaries(sql, overview.catalog)
-    new = parse_definition(sql, overview.relations)
+    new = read_view(sql, overview.relations, overview.spark)
     free_name(overview.catalog, new.name)
+    if isinstance(new, ComposedView):
+        return PlannedQuery(Groups.of(overview, kept, homes).place_composed(new))
     return plan_parsed(overview, new, kept, homes)
 
 

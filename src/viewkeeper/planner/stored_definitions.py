@@ -6,6 +6,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from viewkeeper.lake.log.catalog import Catalog, Definition, families
+from viewkeeper.planner.composed.composed_view import COMPOSED
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.planner.summaries.naming import SUMMARY
 from viewkeeper.planner.view_properties import SQL
@@ -17,6 +18,8 @@ def definition_of(view: Definition) -> str | None:
     """The text that a view, or a table of a family, was created by; None if it is not a view of its own."""
     if view.hidden:
         return None
+    if COMPOSED in view.properties:
+        return str(view.properties[COMPOSED]["sql"])
     if SELF_MAINTAINED in view.properties:
         return str(view.properties[SELF_MAINTAINED]["sql"])
     if SUMMARY in view.properties:
@@ -35,8 +38,9 @@ def sql_of(catalog: Catalog, name: str) -> str:
 def tables_in(sql: str) -> frozenset[str]:
     """The views that a definition names, in folded case."""
     with not_too_deep():
-        tables = read_definition(sql, None).query.find_all(exp.Table)
-        return frozenset(table.name.casefold() for table in tables if not table.db)
+        query = read_definition(sql, None).query
+        named = {one.alias.casefold() for one in query.find_all(exp.CTE)}
+        return frozenset(one.name.casefold() for one in query.find_all(exp.Table) if not one.db) - named
 
 
 def named_in(sql: str, names: Iterable[str]) -> frozenset[str]:

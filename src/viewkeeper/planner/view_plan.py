@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from viewkeeper.levels import Level
 from viewkeeper.mediator.choice import promised
 from viewkeeper.mediator.maintained import Maintenance
+from viewkeeper.planner.composed.composed_view import ComposedView
 from viewkeeper.planner.self_maintained.kept_view import KeptView
 from viewkeeper.planner.summaries.lattice import Facts
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
+from viewkeeper.sql.tree import Scan
 from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
 
@@ -140,4 +142,43 @@ class PlannedSummary:
         )
 
 
-ViewPlan = QueriedJoin | StoredJoin | PlannedSummary
+@dataclass(frozen=True)
+class PlannedQuery:
+    """Any other query: a plan of operators over tables of sources and over views."""
+
+    view: ComposedView
+
+    @property
+    def definition(self) -> ComposedView:
+        return self.view
+
+    @property
+    def group(self) -> str:
+        return self.view.group
+
+    @property
+    def level(self) -> Level:
+        return self.view.level
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        found: list[Node] = []
+        for number, placed in enumerate(self.view.plan.nodes):
+            operator = placed.node.operator
+            inputs = tuple(found[place].name for place in placed.inputs)
+            found.append(
+                Node(
+                    f"{self.view.name}.{number}",
+                    type(operator).__name__.lower(),
+                    (operator.relation,) if isinstance(operator, Scan) else inputs,
+                    tuple(column.name for column in operator.columns),
+                    None,
+                    placed.node.rule,
+                    (),
+                    tuple(self.view.table_of(table.name) for table in placed.node.tables),
+                )
+            )
+        return tuple(found)
+
+
+ViewPlan = QueriedJoin | StoredJoin | PlannedSummary | PlannedQuery

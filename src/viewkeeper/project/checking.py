@@ -10,10 +10,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from viewkeeper.errors import DefinitionError, SourceUnfit, ViewkeeperError
+from viewkeeper.errors import DefinitionError, SourceUnfit, UnsupportedClause, ViewkeeperError
 from viewkeeper.maintenance.cubes import checked_cube
 from viewkeeper.planner.altering.refused import refuse_in_itself
 from viewkeeper.planner.canonical import Parsed
+from viewkeeper.planner.composed.composed_view import ComposedView
+from viewkeeper.planner.composed.reading import read_view
 from viewkeeper.planner.declared import as_the_source_spells, check_declared
 from viewkeeper.planner.known_sources import INSTALL, refuse_unfit
 from viewkeeper.planner.view_properties import VIEWS
@@ -96,7 +98,9 @@ def check_views(
     single: Collection[str],
     unknown: Collection[str],
     errors: list[ViewkeeperError],
-    found: dict[str, Parsed] | None = None,
+    found: dict[str, Parsed | ComposedView] | None = None,
+    *,
+    spark: "Callable[[], SparkSession]",
 ) -> dict[str, Relation]:
     """These relations and the views over them; each view as it is parsed is put into `found`. The error of each view
     that cannot be is added to `errors`, with its place; what is over such a view, or over a source whose tables are
@@ -111,19 +115,31 @@ def check_views(
             wrong.add(view.name)
             continue
         try:
-            parsed = parse_definition(view.sql, known)
-            refuse_in_itself(parsed, single)
+            parsed = _read(view, known, single, spark)
         except ViewkeeperError as error:
             errors.append(placed(_as_written(view, known, single) or error, view.place))
             wrong.add(view.name)
             continue
         if found is not None:
             found[view.name] = parsed
+        if isinstance(parsed, ComposedView):
+            names, of_columns = zip(*parsed.columns, strict=True)
+            known[view.name] = Relation(view.name, VIEWS, names, of_columns)
         if isinstance(parsed, View | OuterJoinView):
             key = key_of_view(parsed) if isinstance(parsed, View) else None
             types = tuple(column.expression.type for column in parsed.output)
             known[view.name] = Relation(view.name, VIEWS, parsed.columns, types, tuple(key) if key else None)
     return known
+
+
+def _read(
+    view: ProjectView, known: Mapping[str, Relation], single: Collection[str], spark: "Callable[[], SparkSession]"
+) -> Parsed | ComposedView:
+    """A view, parsed; the error of one that cannot be."""
+    parsed = read_view(view.sql, known, spark)
+    if not isinstance(parsed, ComposedView):
+        refuse_in_itself(parsed, single)
+    return parsed
 
 
 def _as_written(
@@ -133,6 +149,8 @@ def _as_written(
     None if it has none."""
     try:
         refuse_in_itself(parse_definition(view.written, relations), single)
+    except UnsupportedClause:
+        return None
     except ViewkeeperError as error:
         return error
     return None

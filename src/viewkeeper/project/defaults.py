@@ -15,6 +15,7 @@ from enum import StrEnum
 from sqlglot import TokenType
 
 from viewkeeper.errors import DefinitionError
+from viewkeeper.planner.composed.reading import OF_COMPOSED
 from viewkeeper.planner.self_maintained.choosing import OF_SELF_MAINTAINED
 from viewkeeper.planner.summaries.refused import OF_SUMMARIES
 from viewkeeper.project.places import problem
@@ -30,15 +31,18 @@ class Kind(StrEnum):
     JOINS = "joins"
     OUTER_JOINS = "outer_joins"
     SUMMARIES = "summaries"
+    QUERIES = "queries"
+    """any other query, maintained operator by operator"""
     OVER_VIEWS = "over_views"
     """a join that reads other views: most of what can be said of it is said of those"""
 
 
 OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
-    Kind.JOINS: ("consistency", "algorithm", "storage", "group", "retention", "global_timeout", *OF_ALGORITHMS),
+    Kind.JOINS: (*OF_SELF_MAINTAINED, "algorithm", *OF_ALGORITHMS),
     Kind.OUTER_JOINS: OF_SELF_MAINTAINED,
     Kind.SUMMARIES: OF_SUMMARIES,
-    Kind.OVER_VIEWS: ("retention",),
+    Kind.QUERIES: OF_COMPOSED,
+    Kind.OVER_VIEWS: ("retention", "refresh_policy"),
 }
 _CHOSEN = ("auto", "remote")
 """storages beside which an algorithm may be named"""

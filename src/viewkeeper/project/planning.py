@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.errors import SourceError, UnknownName, UsageError, ViewkeeperError
 from viewkeeper.planner.canonical import Parsed
+from viewkeeper.planner.composed.composed_view import ComposedView
 from viewkeeper.planner.declared import as_the_source_spells
 from viewkeeper.planner.known_relations import relations_named
 from viewkeeper.planner.known_sources import refuse_move
@@ -68,12 +69,12 @@ def make_plan(
     new_columns: Mapping[str, Relation] = {}
     if warehouse is not None:
         unchanged = [one.name for one in sources if not one.changes]
-        new_columns = _new_columns(content.views, relations, warehouse, unchanged)
+        new_columns = _new_columns(content.views, relations, warehouse, unchanged, spark)
         relations |= new_columns
         sources = [_with_new_columns(step, stored.get(step.name), new_columns, content.views) for step in sources]
     single = [one.name for one in content.sources.values() if _transactions(one, stored.get(one.name)) == "single"]
-    parsed: dict[str, Parsed] = {}
-    known = check_views(content.views, relations, single, unknown, errors, parsed)
+    parsed: dict[str, Parsed | ComposedView] = {}
+    known = check_views(content.views, relations, single, unknown, errors, parsed, spark=spark)
     declared = {name: [*source.foreign_keys] for name, source in content.sources.items()}
     for name, before in stored.items():
         declared.setdefault(name, []).extend(before.foreign_keys)
@@ -112,13 +113,17 @@ def make_plan(
 
 
 def _new_columns(
-    views: Sequence[ProjectView], relations: Mapping[str, Relation], warehouse: "Warehouse", sources: Sequence[str]
+    views: Sequence[ProjectView],
+    relations: Mapping[str, Relation],
+    warehouse: "Warehouse",
+    sources: Sequence[str],
+    spark: "Callable[[], SparkSession]",
 ) -> Mapping[str, Relation]:
     """The relations of sources with columns that they were given since they were added, if a view may need one."""
     read = {read.source for view in views for read in view.reads}
     try:
         errors: list[ViewkeeperError] = []
-        check_views(tuple(views), relations, (), (), errors)
+        check_views(tuple(views), relations, (), (), errors, spark=spark)
         named = [name for name in sources if name in read]
         return warehouse.with_new_columns(named) if any(isinstance(one, UnknownName) for one in errors) else {}
     except SourceError:
@@ -145,7 +150,7 @@ def _with_new_columns(
 def _without_place(
     content: Content,
     steps: Sequence[Step],
-    parsed: Mapping[str, Parsed],
+    parsed: Mapping[str, Parsed | ComposedView],
     relations: Mapping[str, Relation],
     warehouse: "Warehouse | None",
     stored: "Mapping[str, SourceDefinition]",
@@ -171,7 +176,11 @@ def _without_place(
         if action is Action.RELOAD:
             groups.leave(view.name, again=True)
         try:
-            groups.place(parsed[view.name], relations, transactions)
+            new = parsed[view.name]
+            if isinstance(new, ComposedView):
+                groups.place_composed(new)
+            else:
+                groups.place(new, relations, transactions)
         except ViewkeeperError as error:
             errors.append(placed(error, view.place))
             wrong.add(view.name)

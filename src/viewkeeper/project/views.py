@@ -78,15 +78,27 @@ def read_view(text: ViewText, defaults: Defaults) -> ProjectView:
             definition = read_definition(create.sql, None)
             query = definition.query
             summary, outer = isinstance(query, exp.Select) and aggregates(query), has_outer_join(query)
-            refuse_unsupported(query, aggregates=summary, outer=outer and not summary)
+            composed = _is_composed(query, summary=summary, outer=outer)
     except ViewkeeperError as error:
         raise placed(error, text.place) from error
-    reads = tuple(_read(table, text.place) for table in query.find_all(exp.Table))
+    named = {one.alias.lower() for one in query.find_all(exp.CTE)}
+    tables = (table for table in query.find_all(exp.Table) if table.db or table.name.lower() not in named)
+    reads = tuple(_read(table, text.place) for table in tables)
     kind = Kind.SUMMARIES if summary else Kind.OUTER_JOINS if outer else Kind.JOINS
+    kind = Kind.QUERIES if composed else kind
     if kind is Kind.JOINS and any(read.source is None for read in reads):
         kind = Kind.OVER_VIEWS
     missing = defaults.missing(kind, dict(definition.properties))
     return ProjectView(definition.name, with_properties(create.sql, missing), create.sql, kind, text.place, reads)
+
+
+def _is_composed(query: exp.Expr, *, summary: bool, outer: bool) -> bool:
+    """Whether it is any other query than a join, an outer join or a summary: Spark reads those."""
+    try:
+        refuse_unsupported(query, aggregates=summary, outer=outer and not summary)
+    except UnsupportedClause:
+        return True
+    return False
 
 
 def _read(table: exp.Table, place: Place) -> Read:

@@ -30,6 +30,7 @@ PROPERTIES = (
     "group",
     "minmax",
     "core",
+    "refresh_policy",
     RETENTION,
     GLOBAL_TIMEOUT,
     *OF_ALGORITHMS,
@@ -47,6 +48,7 @@ _CHOICES = {
     "core": ("none", "stored"),
     "grouped": ("true", "false"),
     "share": ("false", "true"),
+    "refresh_policy": ("auto", "incremental", "full"),
 }
 
 

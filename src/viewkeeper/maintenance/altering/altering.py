@@ -13,6 +13,7 @@ from viewkeeper.maintenance.spark_agreement import check_agreement
 from viewkeeper.planner.altering.alteration import Alteration
 from viewkeeper.planner.altering.in_place import algorithm_before
 from viewkeeper.planner.altering.planning import Plan, plan_alteration
+from viewkeeper.planner.composed.composed_view import ComposedView
 from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.choosing import REASONS, is_automatic, storage_for
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED, as_stored, kept_view
@@ -39,6 +40,7 @@ def alter(keeper: Keeper, sql: str, also: Sequence[str] = ()) -> Alteration:
         case "create":
             keeper.create(plan.sql)
         case "alter":
+            assert not isinstance(plan.new, ComposedView)
             check_agreement(plan.new, keeper.relations(), keeper.files.spark)
             with keeper.new_commit() as commit:
                 _alter_in_place(keeper, commit, plan)
@@ -55,6 +57,7 @@ def recreate(keeper: Keeper, name: str, stale: str) -> None:
 
 def _alter_in_place(keeper: Keeper, commit: Commit, plan: Plan) -> None:
     present, new = plan.present[0], plan.new
+    assert not isinstance(new, ComposedView)
     if isinstance(new, SummaryView | Family):
         _alter_summary(keeper, commit, plan, new)
     elif SELF_MAINTAINED in present.properties:

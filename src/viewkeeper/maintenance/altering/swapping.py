@@ -21,6 +21,7 @@ from viewkeeper.lake.tables.files import Files
 from viewkeeper.maintenance.keeper import Keeper
 from viewkeeper.maintenance.summaries.dropping import dropping
 from viewkeeper.planner.canonical import Parsed
+from viewkeeper.planner.composed.composed_view import COMPOSED
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.planner.summaries.lattice import lattice_name
 from viewkeeper.planner.summaries.naming import SUMMARY
@@ -131,6 +132,9 @@ def _drop(world: Keeper, commit: Commit, gone: Sequence[Definition]) -> None:
         if SELF_MAINTAINED in view.properties:
             for table in view.properties[SELF_MAINTAINED]["tables"]:
                 commit.drop(table)
+        elif COMPOSED in view.properties:
+            for table in view.properties[COMPOSED]["tables"]:
+                commit.drop(table)
         elif SUMMARY not in view.properties:
             commit.drop(view.name)
 
@@ -152,3 +156,4 @@ def _forget(keeper: Keeper, before: Catalog) -> None:
         if name not in after or after[name].folder != view.folder:
             halts.remove(view.folder)
             keeper.self_maintained.forget(name)
+            keeper.composed.forget(name)

@@ -38,6 +38,9 @@ def refuse_unfit(
         else:
             try:
                 supposed.add(parse_definition(sql, supposed.relations, name=reader), homes)
+            except UnsupportedClause:
+                # Any other query: whether it fits is found out by reading it, before anything is swapped.
+                continue
             except ViewkeeperError as error:
                 unfit[reader] = error.detail
     if unfit:

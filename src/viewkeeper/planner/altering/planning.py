@@ -15,6 +15,9 @@ from viewkeeper.planner.altering.fitting import refuse_unfit
 from viewkeeper.planner.altering.in_place import columns_changed, in_the_way
 from viewkeeper.planner.altering.refused import refuse_new
 from viewkeeper.planner.canonical import Parsed
+from viewkeeper.planner.composed.composed_view import COMPOSED, ComposedView, composed_view
+from viewkeeper.planner.composed.reading import read_view
+from viewkeeper.planner.groups import Groups
 from viewkeeper.planner.known_relations import refuse_summaries
 from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.planning import plan_parsed
@@ -34,7 +37,7 @@ class Plan:
     alteration: Alteration
     sql: str
     """the new definition"""
-    new: Parsed
+    new: Parsed | ComposedView
     present: tuple[Definition, ...] = ()
     """the view, or the tables of the family"""
     readers: Mapping[str, str] = field(default_factory=dict)
@@ -57,8 +60,10 @@ def plan_alteration(overview: Overview, sql: str, also: Sequence[str] = (), *, s
     _refuse_circle(name, create.sql, dependants)
     gone = {name, *dependants}
     relations = {one: relation for one, relation in overview.relations.items() if one not in gone}
-    new = parse_definition(create.sql, relations)
     staying = _without(catalog, gone)
+    new = read_view(create.sql, relations, overview.spark)
+    if isinstance(new, ComposedView):
+        return _of_composed(overview, create.sql, new, present, _readers(catalog, dependants, also), stale)
     if not present:
         free_name(catalog, name)
         plan_parsed(overview, new)
@@ -79,6 +84,38 @@ def plan_alteration(overview: Overview, sql: str, also: Sequence[str] = (), *, s
     readers = _readers(catalog, dependants, also)
     refuse_unfit(staying, overview.sources, present, new, readers)
     return Plan(Alteration(name, "reload", reasons, tuple(readers)), create.sql, new, present, readers)
+
+
+def _of_composed(
+    overview: Overview,
+    sql: str,
+    new: ComposedView,
+    present: tuple[Definition, ...],
+    readers: Mapping[str, str],
+    stale: str,
+) -> Plan:
+    """The same of a view that is maintained operator by operator: what is not the same is recreated."""
+    name = new.name
+    if not present:
+        free_name(overview.catalog, name)
+        Groups.of(overview).place_composed(new)
+        return Plan(Alteration(name, "create", ("there is no such view",)), sql, new)
+    reasons = [stale] if stale else []
+    if COMPOSED not in present[0].properties:
+        reasons.append("it is to be maintained operator by operator, which it was not")
+    else:
+        old = composed_view(present[0])
+        if (old.query.root, old.query.names) != (new.query.root, new.query.names):
+            reasons.append("its query is another")
+        before, after = dict(old.properties), dict(new.properties)
+        reasons += [
+            f"the property {key} is {after.get(key, 'not set')}, and was {before.get(key, 'not set')}"
+            for key in sorted({*before, *after})
+            if before.get(key) != after.get(key)
+        ]
+    if not reasons:
+        return Plan(Alteration(name, "keep"), sql, new, present)
+    return Plan(Alteration(name, "reload", tuple(reasons), tuple(readers)), sql, new, present, readers)
 
 
 def present_of(catalog: Catalog, name: str) -> tuple[Definition, ...]:
@@ -141,6 +178,8 @@ def _compared(overview: Overview, present: tuple[Definition, ...], new: Parsed) 
     """What is different; or why that is not known, and the view must be recreated."""
     sql = definition_of(present[0])
     assert sql is not None
+    if COMPOSED in present[0].properties:
+        return "it was maintained operator by operator, which it is not to be"
     try:
         return differences(parse_definition(sql, overview.relations, name=new.name), new)
     except ViewkeeperError as error:

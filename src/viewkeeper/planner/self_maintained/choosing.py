@@ -22,7 +22,7 @@ REASONS = "storage_reasons"
 """the property of a definition that tells why 'auto' chose its storage"""
 OUTER_JOIN, AUTO = "outerjoin", "auto"
 KNOWN = (REMOTE, *STORAGES, AUTO)
-OF_SELF_MAINTAINED = (PROPERTY, "consistency", "group", "retention", "global_timeout")
+OF_SELF_MAINTAINED = (PROPERTY, "consistency", "group", "retention", "global_timeout", "refresh_policy")
 
 
 def is_automatic(view: View | OuterJoinView) -> bool:

@@ -1,7 +1,7 @@
 """A self-maintained view before it is created: its storage, its level, the company of its group, its properties."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from viewkeeper.errors import DefinitionError
 from viewkeeper.lake.log.catalog import COMPUTED, HAVING, SHOWN
@@ -29,7 +29,18 @@ def reached_level(view: View | OuterJoinView) -> Level:
     return Level.COMPLETE if asked in ("auto", "complete") else Level.STRONG
 
 
-def refuse_company(kept: KeptView, strangers: Sequence[str], others: Mapping[str, Level]) -> None:
+class _Placed(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def group(self) -> str: ...
+
+    @property
+    def level(self) -> Level: ...
+
+
+def refuse_company(kept: "_Placed", strangers: Sequence[str], others: Mapping[str, Level]) -> None:
     """DefinitionError for a group with views that are maintained otherwise, or at another level."""
     if strangers or any(level is not kept.level for level in others.values()):
         raise DefinitionError(

@@ -9,7 +9,7 @@ from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.summary.plan import CHANGES
 
-OF_SUMMARIES = ("consistency", "refresh", "group", "minmax", "core", "retention", "global_timeout")
+OF_SUMMARIES = ("consistency", "refresh", "group", "minmax", "core", "retention", "global_timeout", "refresh_policy")
 
 
 def refuse_summary(parsed: SummaryView | Family) -> None:

@@ -1,0 +1,1 @@
+"""Views that are plans of operators: created, followed, audited, reloaded and dropped."""
