@@ -13,7 +13,7 @@ from viewkeeper.lake.tables import driver_memory, small_loads
 from viewkeeper.lake.tables import spark_session as session
 from viewkeeper.maintenance import contents
 from viewkeeper.planner.self_maintained.automatic import REMOTE
-from viewkeeper.planner.self_maintained.choosing import AUTO, OF_SELF_MAINTAINED
+from viewkeeper.planner.self_maintained.choosing import AUTO
 from viewkeeper.project.defaults import OF_KINDS, Kind
 from viewkeeper.sql import definition
 from viewkeeper.sql.grouping import MOST_DIMENSIONS, MOST_SETS
@@ -65,7 +65,8 @@ def test_defaults_of_properties_are_those_of_the_code() -> None:
 
 def test_which_view_has_which_property() -> None:
     _, which = tables(PROPERTIES)
-    columns = (OF_KINDS[Kind.JOINS], OF_SELF_MAINTAINED, OF_KINDS[Kind.SUMMARIES], OF_KINDS[Kind.OVER_VIEWS])
+    kinds = (Kind.JOINS, Kind.OUTER_JOINS, Kind.SUMMARIES, Kind.OVER_VIEWS, Kind.QUERIES)
+    columns = [OF_KINDS[kind] for kind in kinds]
     for place, of_kind in enumerate(columns, 1):
         told = [code(row[0])[0] for row in which if not row[place].startswith("no")]
         assert set(told) == set(of_kind), place

@@ -51,7 +51,7 @@ def column(first_heading: str, place: int) -> list[str]:
     return [code for row in rows for code in re.findall(r"`([^`]+)`", row.strip("|").split(" | ")[place])]
 
 
-KEPT, REFUSED = column("in a summary", 1), column("refused", 0)
+KEPT, REFUSED = column("in a summary", 1), column("not in a lattice", 0)
 
 
 def summary(call: str) -> SummaryView:
@@ -71,7 +71,7 @@ def test_every_function_is_shown() -> None:
 
 
 @pytest.mark.parametrize("call", REFUSED)
-def test_what_is_refused_is_refused(call: str) -> None:
+def test_what_is_not_in_a_lattice_is_none(call: str) -> None:
     with pytest.raises(UnsupportedClause):
         summary(call)
 

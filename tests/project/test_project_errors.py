@@ -126,7 +126,6 @@ SQL = [
     (HEAD + "CREATE TABLE a (b INT)", 2, "CREATE TABLE does not define", ""),
     (HEAD + "CREATE MATERIALIZED VIEW a AS\nSELECT 'x FROM shop.orders", 3, "' is opened and never closed", "close it"),
     (HEAD + "CREATE MATERIALIZED VIEW a TBLPROPERTIES ('x' = '1') AS SELECT id FROM s.t", 2, "no property x", ""),
-    (HEAD + "CREATE MATERIALIZED VIEW a AS\nSELECT id FROM shop.orders\nORDER BY id", 4, "ORDER BY is not", ""),
     (f"{BIG};\n\nCREATE MATERIALIZED VIEW a AS\nSELECT id\nFROM shp.orders", 5, "has no source shp", "mean shop?"),
     (f"{BIG};\nCREATE MATERIALIZED VIEW a AS SELECT id\nFROM bgi", 3, "no view of that name", "big? A table of"),
     ("CREATE MATERIALIZED VIEW a AS SELECT id FROM orders", 1, "no view of that name", "source.table"),
