@@ -29,7 +29,7 @@ check: $(STAMP) ## lint, formatting, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check-fast: check ## the checks, and all tests that need no Spark, no server and no other program: for the inner loop
+check-fast: check ## the checks, and the tests of single layers, which need no Spark, server or warehouse: for the inner loop
 	VIEWKEEPER_TEST_FAST=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Those that can be run by themselves; the others are what they share.
@@ -43,6 +43,7 @@ bench: $(STAMP) java ## run every benchmark
 soak: $(STAMP) java servers archive ## run the long randomized tests; RUNS=100000 simulated ones from SEED=1000 on, KILLS=200 in a row
 	VIEWKEEPER_SOAK_RUNS=$(RUNS) VIEWKEEPER_SOAK_SEED=$(SEED) $(BIN)/pytest -m soak -n 2 --dist worksteal $(SOAKED)
 	VIEWKEEPER_SOAK_KILLS=$(KILLS) $(BIN)/pytest -m soak -n 2 --dist loadfile --ignore $(SOAKED)
+	VIEWKEEPER_TEST_LONG=1 $(BIN)/pytest -m hypothesis -n 2 --dist loadfile
 
 docs: $(STAMP) ## regenerate the generated parts of the documentation, and build its site
 	$(BIN)/python docs/regenerate.py

@@ -12,7 +12,7 @@ from hypothesis import settings
 from mariadb_server import mariadb
 from postgres_server import postgres_server
 
-from run_size import FAST, LONGEST
+from run_size import FAST, LEFT_OUT_OF_FAST, LONGEST, examples
 from spark_archive import use_archive
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["mariadb", "postgres_server"]
 
 # The same examples in every run: a failure in CI is a failure here.
-settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=examples(100))
 settings.register_profile("fast", settings.get_profile("repeatable"), max_examples=20)
 settings.load_profile("fast" if FAST else "repeatable")
 
@@ -55,9 +55,30 @@ def _test_master() -> tuple[str, dict[str, str]]:
     return master, {"spark.executor.memory": "800m", "spark.driver.memory": "1g", **BRIEF}
 
 
+@pytest.fixture(scope="session", autouse=not FAST)
+def every_session_is_one_for_tests() -> None:
+    """Also the one that a command or a page starts, if no test before it has used the fixture: others go on with it."""
+    from viewkeeper.lake.tables import spark_session
+
+    master, settings = _test_master()
+    if master.startswith("local["):
+        spark_session.SETTINGS.update(settings)
+
+
 SERVERS = {"postgres_server", "mariadb"}
 SLOW = ("spark", "servers", "processes")
 """marks of what `make check-fast` leaves out"""
+
+
+def pytest_configure() -> None:
+    """Tests that go through a whole warehouse are for `make test`."""
+    if FAST:
+        from viewkeeper.warehouse import Warehouse
+
+        def refuse(*_: object, **__: object) -> None:
+            pytest.skip("it opens a warehouse; 'make test' runs it")
+
+        Warehouse.open = refuse  # type: ignore[method-assign,assignment]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -73,7 +94,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     first = {f"tests/{name}": place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: first.get(item.nodeid.partition("::")[0], len(first)))
     if FAST:
-        slow = {item for item in items if any(map(item.get_closest_marker, SLOW))}
+        long = tuple(f"tests/{name}" for name in LEFT_OUT_OF_FAST)
+        slow = {one for one in items if any(map(one.get_closest_marker, SLOW)) or one.nodeid.startswith(long)}
         config.hook.pytest_deselected(items=list(slow))
         items[:] = [item for item in items if item not in slow]
 

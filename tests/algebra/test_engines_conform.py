@@ -19,11 +19,16 @@ BERLIN = ZoneInfo("Europe/Berlin")
 NAN = float("nan")
 INFINITY = float("inf")
 
-ON_SPARK = ["spark", "adaptive"]
 
-
-@pytest.fixture(params=[*WITHOUT_SPARK, *(pytest.param(name, marks=pytest.mark.spark) for name in ON_SPARK)])
+@pytest.fixture(
+    params=[
+        *WITHOUT_SPARK,
+        pytest.param("spark", marks=pytest.mark.spark),
+        pytest.param("adaptive", marks=[pytest.mark.spark, pytest.mark.soak]),
+    ]
+)
 def make(request):
+    """The adaptive engine on Spark goes through the same steps; `test_engines_agree.py` has it in the suite."""
     if request.param in WITHOUT_SPARK:
         return WITHOUT_SPARK[request.param]
     return constructors(request.getfixturevalue("spark"))[request.param]
@@ -119,7 +124,7 @@ def test_the_same_values_match_and_null_matches_null(make):
     check(found, *(((number,), -1 if number % 2 else 1) for number in range(len(FIRST))))
 
 
-@pytest.mark.parametrize("make", [*WITHOUT_SPARK, ON_SPARK[0]], indirect=True)
+@pytest.mark.parametrize("make", [*WITHOUT_SPARK, pytest.param("spark", marks=pytest.mark.spark)], indirect=True)
 def test_the_same_values_join_and_null_joins_nothing(make):
     rows, others = weighted(make, FIRST, 2), weighted(make, LAST, 3).rename(tuple(f"m {name}" for name in COLUMNS))
     pairs = (NUMBER, f"m {NUMBER}")

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_histories import ROWS, SOURCES, Commit, Content, World, worlds
 
+from run_size import examples
 from viewkeeper.checker.judge import check
 from viewkeeper.levels import Level
 
@@ -84,7 +85,7 @@ def runs(draw: st.DrawFn) -> tuple[World, list[Claim]]:
     return world, states or [(world.view(world.counts()), world.counts())]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(runs())
 def test_both_definitions_agree(run: tuple[World, list[Claim]]) -> None:
     world, states = run
@@ -94,7 +95,7 @@ def test_both_definitions_agree(run: tuple[World, list[Claim]]) -> None:
     assert claimed.level <= blind.level
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(runs())
 def test_the_mapping_is_proof(run: tuple[World, list[Claim]]) -> None:
     """Whatever level is reached, the mapping shows it: contents for weak, order for strong, no gaps for complete."""
@@ -116,7 +117,7 @@ def test_the_mapping_is_proof(run: tuple[World, list[Claim]]) -> None:
             assert len({tuple(cut.values()) for cut in at}) == len(world.commits) + 1
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(worlds(), st.data())
 def test_true_vectors_are_believed(world: World, data: st.DataObject) -> None:
     """States along a serial schedule with the right vectors: complete if all are there, else strong."""

@@ -78,7 +78,7 @@ def states_match_their_vectors(history: History, sample: int, seed: int) -> None
         assert dict(state.rows.weights()) == dict(expected.weights()), f"state {place} at {state.vector}"
 
 
-def judge_all(histories: dict[str, History], seed: int) -> None:
+def judge_all(histories: dict[str, History], seed: int, sample: int) -> None:
     for name, (algorithm, _) in views().items():
         history = histories[name]
         promised = ALGORITHMS[algorithm].levels[Transactions.LOCAL]
@@ -86,7 +86,7 @@ def judge_all(histories: dict[str, History], seed: int) -> None:
         judgement = check(history, blind=True)
         assert judgement.level >= promised, f"{name}: {judgement}"
         if ALGORITHMS[algorithm].knows_transactions:
-            states_match_their_vectors(history, 40, seed)
+            states_match_their_vectors(history, sample, seed)
 
 
 @pytest.fixture
@@ -96,9 +96,9 @@ def databases(postgres_server: PostgresServer, mariadb: MariaDb, tmp_path: Path)
 
 
 def test_every_algorithm_over_three_databases_and_eight_writers(databases: ThreeDatabases, tmp_path: Path) -> None:
-    judge_all(live_run(databases, tmp_path, seconds=8, pause=0.5, seed=1), seed=1)
+    judge_all(live_run(databases, tmp_path, seconds=8, pause=0.5, seed=1), seed=1, sample=10)
 
 
 @pytest.mark.soak
 def test_every_algorithm_for_longer(databases: ThreeDatabases, tmp_path: Path) -> None:
-    judge_all(live_run(databases, tmp_path, seconds=40, pause=0.4, seed=2), seed=2)
+    judge_all(live_run(databases, tmp_path, seconds=40, pause=0.4, seed=2), seed=2, sample=40)

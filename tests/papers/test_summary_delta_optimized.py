@@ -24,6 +24,7 @@ from retail_paper import (
     with_hidden_nodes,
 )
 
+from run_size import examples
 from viewkeeper.summary.cube_lattice import Edge, Lattice, LatticeNode, partial
 from viewkeeper.summary.hierarchies import annotated, carried
 from viewkeeper.summary.node import Node
@@ -64,7 +65,7 @@ def optimized_points(lattice: Lattice[LatticeNode]) -> Optimized:
     return optimized([POINTS[point] for point in lattice.nodes], determined, trusting=TRUSTING)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.sets(st.sampled_from(FIGURE_5.nodes)).map(lambda kept: partial(FIGURE_5, kept)) | st.just(FIGURE_5))
 def test_example_5_3_joins_pushed_as_far_down_as_possible(lattice):
     """Tables optimized by appendix B are what figure 5 and its partial lattices have over the names of columns."""
@@ -168,7 +169,7 @@ def test_the_planner_optimizes_the_tables_of_a_warehouse():
     assert len(nodes) == 5
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.sets(st.sampled_from(FIGURE_5.nodes), min_size=2), st.randoms(use_true_random=False))
 def test_the_planner_optimizes_any_part_of_figure_5(points, random):
     nodes = [POINTS[point] for point in FIGURE_5.nodes if point in points]

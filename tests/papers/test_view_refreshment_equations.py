@@ -15,6 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refreshment_paper import STRUCTURES, Example, Moment
 
+from run_size import examples
+
 Tuple = tuple[str, int, int, int]
 Relation = frozenset[Tuple]
 Pairs = frozenset[tuple[Tuple, Tuple]]
@@ -122,7 +124,7 @@ def test_equation_3_finds_a_pair_of_new_tuples_twice() -> None:
 
 
 @pytest.mark.parametrize("storage", STRUCTURES)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(r=any_r, s=any_s)
 def test_what_is_stored_follows_from_the_equations(storage: str, r: Changed, s: Changed) -> None:
     both = Both(r, s)

@@ -17,7 +17,7 @@ from viewkeeper.cli.main import viewkeeper
 from viewkeeper.levels import Level
 from viewkeeper.sim.scenario import Scenario
 
-KEPT = {"one view": 3, "mediator": 2} if FAST else {"one view": 20, "mediator": 10}
+KEPT = {"one view": 3, "mediator": 2} if FAST else {"one view": 6, "mediator": 4}
 """runs of each algorithm that must keep its promise; the long runs have a thousand of each"""
 RUNS = 300
 """runs within which a broken one must be caught"""
@@ -35,7 +35,7 @@ def test_promised_level(name, transactions, world):
 )
 @pytest.mark.parametrize("transactions", Transactions)
 def test_convergence_when_answers_are_out_of_order_with_updates(name, transactions):
-    for seed in range(3 if FAST else 20):
+    for seed in range(3 if FAST else 6):
         check_promise(Scenario(name, seed, relations=2 + seed % 3, transactions=transactions, out_of_order=True))
 
 

@@ -17,6 +17,7 @@ import pytest
 from join_worlds import COLUMNS, World
 from structure_definitions import defined_structures
 
+from run_size import some
 from viewkeeper import Warehouse
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.maintenance import contents
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 TYPES = ("BIGINT", "BIGINT", "BIGINT", "BIGINT", "STRING")
 ENGINES = {"rows": (10**6, 10**6), "arrow": (0, 10**6), "spark": (0, -1)}
 """up to how many changed rows Python and the driver refresh a batch"""
+UNLIKE = ("outerjoin", "partial-operand")
+"""storages of which the others are special cases"""
 TOO_LARGE = {"read through": (contents, "MOST_REMEMBERED", 0), "in spark": (lookups, "MOST_SCANNED", -1)}
 """how rows are looked up in tables that are too large to be kept in memory, and what makes every table one of them"""
 
@@ -136,7 +139,7 @@ def test_views_are_what_recomputation_gives(
     monkeypatch.setattr(following, "MOST_CHANGES", most)
     seed = 10 * list(STORAGES).index(name) + list(ENGINES).index(engine)
     world = World(seed, name == "outerjoin", TYPES, f"TBLPROPERTIES('storage' = '{name}', 'consistency' = 'strong')")
-    live(world, name, tmp_path, spark, refreshes=1 if engine == "spark" else 3)
+    live(world, name, tmp_path, spark, refreshes=1 if engine == "spark" else 2)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +167,7 @@ def test_structures_that_are_too_large_to_be_kept(
     live(world, name, tmp_path, spark, refreshes=1 if how == "in spark" else 2)
 
 
-@pytest.mark.parametrize("name", STORAGES)
+@pytest.mark.parametrize("name", some([*UNLIKE, *(name for name in STORAGES if name not in UNLIKE)], 2))
 def test_every_transaction_has_a_state(name: str, tmp_path: Path, spark: "SparkSession") -> None:
     properties = f"TBLPROPERTIES('storage' = '{name}')"
     world = World(70 + list(STORAGES).index(name), False, TYPES, properties, sources=1)

@@ -3,19 +3,22 @@
 Comparing empty ones with recomputation would prove little.
 """
 
+import pytest
 from summary_definitions import Definitions
 from summary_oracle import Oracle, differences
 from summary_schemas import Model, random_schema
 
+from run_size import some
 from viewkeeper.clock import seeded
 
-WORLDS, CHANGES = 40, 10
+CHANGES = 10
 
 
-def test_most_summaries_have_rows_and_most_changes_reach_some():
+@pytest.mark.parametrize("worlds", some([12, 40], 1))
+def test_most_summaries_have_rows_and_most_changes_reach_some(worlds):
     oracle = Oracle()
     filled = changed = compared = 0
-    for seed in range(WORLDS):
+    for seed in range(worlds):
         rng = seeded(seed)
         schema = random_schema(rng)
         model = Model(schema, rng, 30)

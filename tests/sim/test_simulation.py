@@ -5,6 +5,7 @@ import sqlite3
 
 import pytest
 
+from run_size import some
 from viewkeeper.algorithms.registry import Transactions
 from viewkeeper.checker.history import History
 from viewkeeper.checker.judge import check
@@ -104,8 +105,9 @@ def test_a_run_that_shows_negative_counts_is_judged_too(tmp_path):
     assert check(History.load(tmp_path / "h.json")).level is negative[0].level
 
 
-def test_the_matrix_covers_every_algorithm_and_shows_what_is_caught():
-    matrix = Matrix(runs=12, seed=4, relations=3, updates=12)
+@pytest.mark.parametrize(("runs", "seed"), some([(3, 14), (12, 4)], 1))
+def test_the_matrix_covers_every_algorithm_and_shows_what_is_caught(runs, seed):
+    matrix = Matrix(runs=runs, seed=seed, relations=3, updates=12)
     matrix.run(lambda: None)
     assert matrix.kept_promises
     cells = {(cell.name, cell.transactions): cell for cell in matrix.cells}

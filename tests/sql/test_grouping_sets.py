@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from summaries_in_duckdb import as_parsed, as_written, retail_database
 
+from run_size import examples
 from viewkeeper.errors import DefinitionError, UnsupportedClause
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Catalog, Relation
@@ -181,7 +182,7 @@ def test_the_union_means_what_was_written(retail: Catalog, sql: str) -> None:
             assert ours == theirs
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(
     dimensions=st.lists(
         st.sampled_from(["storeID", "note", "gift", "YEAR(date)"]), min_size=1, max_size=4, unique=True

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outer_join_reference import Tables, evaluated
 
+from run_size import examples
 from viewkeeper.sql.outer_join import OuterJoinView
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
@@ -101,7 +102,7 @@ def parsed(sql: str) -> OuterJoinView:
     return view
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(texts(), st.lists(TABLES, min_size=2, max_size=4))
 def test_on_and_where(database: duckdb.DuckDBPyConnection, sql: str, worlds: list[Tables]) -> None:
     view = parsed(sql)
@@ -109,7 +110,7 @@ def test_on_and_where(database: duckdb.DuckDBPyConnection, sql: str, worlds: lis
         assert evaluated(view, tables) == in_duckdb(database, sql, tables)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(texts_with_using(), st.lists(TABLES, min_size=2, max_size=4))
 def test_using(database: duckdb.DuckDBPyConnection, sql: str, worlds: list[Tables]) -> None:
     view = parsed(sql)

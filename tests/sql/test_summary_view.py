@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from summaries_in_duckdb import ROWS, as_parsed, as_written, retail_database
 
+from run_size import examples
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Catalog
@@ -446,7 +447,7 @@ def summaries(draw: st.DrawFn) -> str:
     return f"SELECT {', '.join(items)} FROM {table}{where}{how}{having}"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(sql=summaries())
 def test_any_summary_means_what_was_written(retail: Catalog, database: duckdb.DuckDBPyConnection, sql: str) -> None:
     assert as_parsed(database, parsed(sql, retail)) == as_written(database, sql)

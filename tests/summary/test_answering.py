@@ -6,6 +6,7 @@ import pytest
 import sqlglot
 from lattice_in_duckdb import RELATIONS, RetailLattice
 
+from run_size import some
 from viewkeeper.clock import seeded
 from viewkeeper.errors import DefinitionError, UnknownName, UnsupportedClause
 from viewkeeper.sql.syntax import ViewDialect
@@ -342,11 +343,12 @@ def random_query(rng):
     return text
 
 
-def test_any_query_has_the_rows_that_the_base_tables_give():
+@pytest.mark.parametrize("seeds", some([[0, 5], [1, 2, 3, 4, 6, 7]], 1))
+def test_any_query_has_the_rows_that_the_base_tables_give(seeds):
     """From every table that can answer, not only from the cheapest."""
     from_tables = set()
     answers = 0
-    for seed in range(8):
+    for seed in seeds:
         rng = seeded(seed)
         lattice = RetailLattice(seed)
         for sql in (random_query(rng) for _ in range(20)):
@@ -358,5 +360,5 @@ def test_any_query_has_the_rows_that_the_base_tables_give():
                     assert got == expected, f"seed {seed}, from {way.table}: {sql}"
                     from_tables.add(way.table)
                     answers += 1
-    assert answers > 100
+    assert answers > 12.5 * len(seeds)
     assert from_tables >= {"sid", "by_city", "by_category", "weights", "large"}

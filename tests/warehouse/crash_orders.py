@@ -3,14 +3,17 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from waiting import LONG, program
 
+SOME_OR_EVERY = [pytest.param(False, id="some steps"), pytest.param(True, id="every step", marks=pytest.mark.soak)]
 SCRIPT = Path(__file__).with_name("crashing_writer.py")
 
 
@@ -43,6 +46,28 @@ class Crasher:
             if line.startswith(("{", "ready")):
                 return line
         raise AssertionError("the process that is to be killed has died by itself")
+
+
+def where_to_kill(steps: list[str], *, every: bool, among: Iterable[int] | None = None) -> list[int]:
+    """At every step; or at the last step of each kind, where there is most to put back, and just before and after each
+    record of a commit."""
+    places = list(range(len(steps)) if among is None else among)
+    if every:
+        return places
+    last = {_kind(steps[at]): at for at in places}
+    around = {at + after for at in records_made(steps) for after in (0, 1) if at + after < len(steps)}
+    return sorted({*last.values(), *around})
+
+
+def records_made(steps: list[str]) -> list[int]:
+    """The steps at which a commit becomes true."""
+    return [at for at, step in enumerate(steps) if step.startswith("os.link /_viewkeeper/commits/")]
+
+
+def _kind(step: str) -> tuple[str, ...]:
+    """What is done, and in which folder of the warehouse; the views are alike."""
+    what, _, path = step.partition(" /")
+    return what, *path.split("/")[: 1 if path.startswith("views/") else 2]
 
 
 @contextmanager

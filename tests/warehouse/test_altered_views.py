@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crash_orders import crasher
+from crash_orders import SOME_OR_EVERY, crasher, records_made, where_to_kill
 from full_disk import FullDisk
 from images import copy
 from stored_content import Stored
@@ -379,14 +379,15 @@ def test_a_disk_that_is_full_at_any_step_changes_nothing(place: Path, monkeypatc
             assert {view: bag(warehouse, view) for view in warehouse.views} == new
 
 
-def test_a_process_that_is_killed_at_any_step_leaves_the_old_views_or_the_new_ones(place: Path) -> None:
-    world = _with_a_dependant(place / "killed")
+@pytest.mark.parametrize("every", SOME_OR_EVERY)
+def test_a_process_that_is_killed_at_any_step_leaves_the_old_views_or_the_new_ones(place: Path, every: bool) -> None:
+    world = _with_a_dependant(place / f"killed {every}")
     (world.folder / "definition.sql").write_text(statement("named", LARGE))
     old = {view: world.rows(view) for view in ("named", "per_name")}
     with crasher() as writer:
         steps = writer.steps("alter_view", copy(world.root))
-        (record,) = [at for at, step in enumerate(steps) if step.startswith("os.link /_viewkeeper/commits/")]
-        for at in sorted({*range(0, len(steps), 11), *range(record - 2, min(record + 3, len(steps)))}):
+        (record,) = records_made(steps)
+        for at in where_to_kill(steps, every=every):
             writer.kill("alter_view", root := copy(world.root), at)
             with Warehouse.open(root, compaction=None) as warehouse:
                 assert leftovers(root) == set(), steps[at]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from retail_shop import BOTH, HIERARCHIES, ITEMS, STORES, SUMMARIES, RetailShop, bag, random_rows
 
+from run_size import some
 from viewkeeper import Warehouse
 from viewkeeper.clock import Random, seeded
 from viewkeeper.errors import NotAnswered, SparkMissing, UnknownName, UnsupportedClause, UsageError
@@ -153,10 +154,11 @@ def random_query(rng: Random, number: int) -> str:
     return text
 
 
-def test_any_query(lake: Warehouse, shop: RetailShop) -> None:
-    """Twenty queries as one, so that Spark runs one job: each row has the number of its query, and text for values."""
+@pytest.mark.parametrize("several", some([8, 20], 1))
+def test_any_query(lake: Warehouse, shop: RetailShop, several: int) -> None:
+    """Queries as one, so that Spark runs one job: each row has the number of its query, and text for values."""
     rng = seeded(20)
-    queries = [random_query(rng, number) for number in range(20)]
+    queries = [random_query(rng, number) for number in range(several)]
     frames = [
         lake.sql(sql).selectExpr(f"{number} AS number", "to_json(struct(*), map('ignoreNullFields', 'false')) AS row")
         for number, sql in enumerate(queries)
@@ -164,7 +166,7 @@ def test_any_query(lake: Warehouse, shop: RetailShop) -> None:
     united = frames[0]
     for frame in frames[1:]:
         united = united.unionAll(frame)
-    found: dict[int, list[tuple[Any, ...]]] = {number: [] for number in range(20)}
+    found: dict[int, list[tuple[Any, ...]]] = {number: [] for number in range(several)}
     for number, row in united.collect():
         found[number].append(tuple(json.loads(row).values()))
     for number, sql in enumerate(queries):

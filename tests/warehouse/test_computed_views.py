@@ -16,6 +16,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.errors import ArithmeticException
 
+from run_size import some
 from viewkeeper.algebra.adaptive import Engines
 from viewkeeper.algebra.memory import MemoryZSet
 from viewkeeper.clock import seeded
@@ -178,7 +179,7 @@ def test_the_history_has_what_it_is_meant_to_have() -> None:
     assert len({frozenset(view.items()) for view in VIEWS}) == 4
 
 
-@pytest.mark.parametrize("state", range(5))
+@pytest.mark.parametrize("state", some([0, 2, 4, 1, 3], 3))
 def test_every_state_is_read(joined: Warehouse, state: int) -> None:
     frame = joined.read("joined", state)
     assert [(field.name, field.dataType.simpleString()) for field in frame.schema] == [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as parquet
 import pytest
-from crash_orders import crasher
+from crash_orders import SOME_OR_EVERY, crasher, records_made, where_to_kill
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 from full_disk import FullDisk
@@ -176,13 +176,14 @@ def test_vacuum_keeps_what_is_retained_and_takes_the_rest(grown: Shops) -> None:
 # --- a commit that does it ---
 
 
-def test_killed_at_any_step_it_is_rewritten_or_appended(prepared: Path) -> None:
+@pytest.mark.parametrize("every", SOME_OR_EVERY)
+def test_killed_at_any_step_it_is_rewritten_or_appended(prepared: Path, every: bool) -> None:
     before, after = image(prepared), image_after(copy(prepared), make_growing_commit)
     assert after["totals"]["rows"].keys() > before["totals"]["rows"].keys()
     with crasher() as writer:
         steps = writer.steps("growing_commit", copy(prepared))
-        (record,) = [at for at, step in enumerate(steps) if step.startswith("os.link /_viewkeeper/commits/")]
-        for at in sorted({*range(0, len(steps), 3), *range(record - 1, len(steps))}):
+        (record,) = records_made(steps)
+        for at in where_to_kill(steps, every=every):
             writer.kill("growing_commit", root := copy(prepared), at)
             with Warehouse.open(root, compaction=None) as wh:
                 assert image(root) == (after if at > record else before), steps[at]
@@ -190,14 +191,16 @@ def test_killed_at_any_step_it_is_rewritten_or_appended(prepared: Path) -> None:
                 make_small_commit(wh)
 
 
-def test_on_a_full_disk_it_stays_rewritten(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.soak)])
+def test_on_a_full_disk_it_stays_rewritten(prepared: Path, monkeypatch: pytest.MonkeyPatch, every: int) -> None:
     before, after = image(prepared), image_after(copy(prepared), make_growing_commit)
     disk = FullDisk(monkeypatch)
     with Warehouse.open(copy(prepared), compaction=None) as wh:
         disk.fill(10**9)
         make_growing_commit(wh)
         disk.make_room()
-    for at in range(len(disk.steps) + 1 - disk.steps[::-1].index("os.link")):
+    steps = len(disk.steps) + 1 - disk.steps[::-1].index("os.link")
+    for at in sorted({*range(0, steps, every), *range(steps - 3, steps)}):
         with Warehouse.open(root := copy(prepared), compaction=None) as wh:
             disk.fill(at, 1)
             with pytest.raises(StorageFailure):

@@ -54,7 +54,7 @@ def test_no_thread_imports_an_engine(pending: Path, tmp_path: Path, options: tup
     assert (process.returncode, told) == (0, "")
 
 
-@pytest.mark.parametrize("starts", [4, pytest.param(50, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("starts", [2, pytest.param(50, marks=pytest.mark.soak)])
 def test_many_starts_with_pending_changes(pending: Path, tmp_path: Path, starts: int) -> None:
     """Two at a time: a machine that is busy switches threads at other places."""
     for number in range(0, starts, 2):

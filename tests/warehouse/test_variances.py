@@ -52,7 +52,8 @@ def alike(found: float | None, right: float | None) -> bool:
 class Shop:
     """Numbers by group in a database, and summaries of them."""
 
-    def __init__(self, folder: Path, spark: "SparkSession | None" = None) -> None:
+    def __init__(self, folder: Path, spark: "SparkSession | None" = None, columns: str = "xidp") -> None:
+        self.columns, self.views = columns, [f"by_{column}" for column in columns]
         self.database = sqlite3.connect(folder / "s.db", isolation_level=None)
         self.database.execute(
             "CREATE TABLE t (id INTEGER PRIMARY KEY, g INTEGER, x DOUBLE, i BIGINT, d DECIMAL(12, 4), p DECIMAL(15, 2))"
@@ -68,13 +69,13 @@ class Shop:
 
     def create(self) -> None:
         self.add_source()
-        for column in "xidp":
+        for column in self.columns:
             items = ", ".join(f"{function}({column}) AS {function}" for function in FUNCTIONS)
             self.warehouse.create_view(f"CREATE MATERIALIZED VIEW by_{column} AS SELECT g, {items} FROM s.t GROUP BY g")
         self.warehouse.create_view("CREATE MATERIALIZED VIEW total AS SELECT VAR_POP(x) AS v FROM s.t")
 
     def assert_right(self) -> None:
-        for column in "xidp":
+        for column in self.columns:
             stored = {row["g"]: row for row in self.warehouse.arrow(f"by_{column}").to_pylist()}
             values: dict[int, list[Any]] = {}
             for group, value in self.database.execute(f"SELECT g, {column} FROM t"):
@@ -108,16 +109,20 @@ FIRST = [
 ]
 
 
-@pytest.fixture(params=["driver", "spark"])
+ALL_IN_SPARK = pytest.param(("spark", "xidp"), marks=pytest.mark.soak)
+
+
+@pytest.fixture(params=[("driver", "xidp"), ("spark", "xd"), ALL_IN_SPARK], ids="-".join)
 def shop(
     request: pytest.FixtureRequest, tmp_path: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Shop]:
-    if request.param == "spark":
+    engine, columns = request.param
+    if engine == "spark":
         for module in (rounds, contents, first_content):
             monkeypatch.setattr(module, "SMALL", 0)
         monkeypatch.setattr(contents, "MOST_ON_DRIVER", 0)
         monkeypatch.setattr(input_changes, "MOST_CHANGES_ON_DRIVER", 0)
-    with closing(Shop(tmp_path, spark)) as made:
+    with closing(Shop(tmp_path, spark, columns)) as made:
         yield made
 
 
@@ -125,14 +130,14 @@ def test_variances_after_insertions_and_deletions(shop: Shop) -> None:
     shop.insert(*FIRST)
     shop.create()
     shop.assert_right()
-    assert [audit.view for audit in shop.warehouse.audits("by_x", "by_i", "by_d", "by_p") if not audit.clean] == []
+    assert [audit.view for audit in shop.warehouse.audits(*shop.views) if not audit.clean] == []
     # Of these Spark's own VAR has six digits; of squares of such times in nanoseconds no type holds the sum.
     rng = seeded(5)
     times = (1_700_000_000_000_000_000 + rng.randrange(1000) for _ in range(100))
     shop.insert(*((100 + number, 7, 1e9 + rng.random(), time, "1", "1") for number, time in enumerate(times)))
     shop.warehouse.catch_up()
     shop.assert_right()
-    assert all(audit.clean for audit in shop.warehouse.audits("by_x", "by_i"))
+    assert all(audit.clean for audit in shop.warehouse.audits(*shop.views[:2]))
     # Large values go, and a group is down to one row.
     shop.database.execute("DELETE FROM t WHERE id IN (1, 4, 5, 7)")
     shop.insert((20, 6, 7.0, 1, "1", "1"), (21, 1, 1e9 + 2, 10**15, "1", "1"))
