@@ -117,6 +117,22 @@ def test_over_views(warehouse: Warehouse, databases: Path) -> None:
         warehouse.drop_view("latest")
 
 
+def test_read_by_a_join_and_by_a_summary(warehouse: Warehouse, databases: Path) -> None:
+    """Whatever reads it follows it in the same states, also what was created as another kind of view."""
+    warehouse.create_view(LATEST)
+    warehouse.create_view("CREATE MATERIALIZED VIEW large AS SELECT cust, name FROM latest WHERE total > 8")
+    warehouse.create_view(
+        "CREATE MATERIALIZED VIEW totals AS SELECT name, SUM(total) AS total FROM latest GROUP BY name"
+    )
+    write(
+        databases / "shop.db", "INSERT INTO orders VALUES (4, 2, '2024-02-01', 30)", "DELETE FROM orders WHERE id < 3"
+    )
+    warehouse.catch_up()
+    assert rows(warehouse, "large") == [(2, "bob")]
+    assert [(name, str(total)) for name, total in rows(warehouse, "totals")] == [("bob", "30.00")]
+    assert all(warehouse.audit(view).clean for view in ("latest", "large", "totals"))
+
+
 def test_replaced_and_reloaded(warehouse: Warehouse, databases: Path) -> None:
     warehouse.create_view(IDLE)
     warehouse.create_view(IDLE.replace("CREATE", "CREATE OR REPLACE", 1))

@@ -91,8 +91,10 @@ class Keeper(Context):
                 record.groups[group].vector,
                 tuple(derived.get(group, ())),
                 1 if self.summaries.one_by_one(group) else None,
-                followers=tuple(self.self_maintained.followers(group, lambda view: self.recorded or view in read)),
-                last_followers=tuple(self.composed.followers(group)),
+                followers=(
+                    *self.self_maintained.followers(group, lambda view: self.recorded or view in read),
+                    *self.composed.followers(group),
+                ),
                 one_state=self.self_maintained.one_state(group) or self.composed.one_state(group),
                 give_up_after=give_up_after(self.writer.catalog, group),
                 read=passed_on,

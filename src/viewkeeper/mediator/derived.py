@@ -8,6 +8,7 @@ own group as they stand. Every state of the group gives it a state, and both are
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from graphlib import TopologicalSorter
 from typing import Any, Protocol
 
 from viewkeeper.algorithms.driver import Driver, Ticket
@@ -45,6 +46,13 @@ class Follower(Protocol):
     def follow(self, changes: Sequence[GroupChange]) -> list[GroupChange]:
         """New states of the group, with the changes of this view added to them."""
         ...
+
+
+def in_topological_order(followers: Sequence[Follower]) -> dict[str, Follower]:
+    """Views by their names, each after those that it reads."""
+    named = {one.name: one for one in followers}
+    reads = {name: [read for read in one.reads if read in named] for name, one in named.items()}
+    return {name: named[name] for name in TopologicalSorter(reads).static_order()}
 
 
 class DerivedView:

@@ -22,7 +22,7 @@ from viewkeeper.clock import monotonic
 from viewkeeper.errors import PositionLost, SourceError, ViewkeeperError, as_viewkeeper_error, may_pass
 from viewkeeper.mediator.alignment import Alignment, GroupChange, Place, merged
 from viewkeeper.mediator.channel import Channel, Learn
-from viewkeeper.mediator.derived import DerivedView, Follower
+from viewkeeper.mediator.derived import DerivedView, in_topological_order
 from viewkeeper.mediator.group_plan import OWN, GroupPlan, Recorder, Store, because_it_reads
 from viewkeeper.mediator.known_rows import KnownRows
 from viewkeeper.mediator.maintained import MaintainedView, Maintenance
@@ -121,10 +121,8 @@ class Group:
         self.views = {how.view.name: self._maintained(how) for how in plan.views}
         self._one_state = plan.one_state
         self._missing = MissingParts(self.name, self.vector, self.channels, wait_store, plan.give_up_after, self.wake)
-        self._followers: dict[str, Follower] = {one.name: one for one in plan.followers}
-        for view in plan.derived:
-            self._followers[view.name] = DerivedView(view, make_zset=make_zset, read=self._committed)
-        self._followers |= {one.name: one for one in plan.last_followers}
+        derived = [DerivedView(view, make_zset=make_zset, read=self._committed) for view in plan.derived]
+        self._followers = in_topological_order([*plan.followers, *derived])
 
     def _maintained(self, how: Maintenance) -> MaintainedView:
         name = how.view.name

@@ -68,9 +68,7 @@ class GroupPlan:
     most_known: int = MOST_KNOWN
     """keys of which it remembers the rows; 0: none, and every question is asked, also what a view would answer"""
     followers: tuple[Follower, ...] = ()
-    """views that are maintained from the changes of others by what is stored for them"""
-    last_followers: tuple[Follower, ...] = ()
-    """views that are maintained from the changes of any of the others, each after those that it reads"""
+    """views that are maintained from the changes of others by what is stored for them, in any order"""
     one_state: bool = False
     """whether all that there is to commit becomes one state"""
     give_up_after: float | None = None

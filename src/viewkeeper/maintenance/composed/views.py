@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from viewkeeper.errors import ViewkeeperError
 from viewkeeper.lake.commit import Commit
 from viewkeeper.lake.log.catalog import SORTED_BY, Definition
 from viewkeeper.lake.log.record import Record
@@ -39,12 +40,16 @@ class ComposedViews:
         definitions = {name: one for name, one in self.context.writer.catalog.items() if COMPOSED in one.properties}
         relations = self.context.relations() if definitions else {}
         for name, definition in definitions.items():
-            known = self._known.get(name)
-            if known is None or known[0] != definition:
-                known = self._known[name] = definition, composed_view(definition)
-            if (reason := _unfit(known[1], relations)) is None:
+            try:
+                known = self._known.get(name)
+                if known is None or known[0] != definition:
+                    known = self._known[name] = definition, composed_view(definition)
+                reason = _unfit(known[1], relations)
+            except ViewkeeperError as error:
+                reason = error.detail
+            if reason is None and known is not None:
                 found[name] = known[1]
-            else:
+            elif reason is not None:
                 self._halt(definition, reason)
         return found
 

@@ -17,11 +17,12 @@ from viewkeeper.lake.log.columns import Columns
 from viewkeeper.levels import Level
 from viewkeeper.operators.node import StateTable
 from viewkeeper.operators.plan import NodePlan
+from viewkeeper.planner.composed.checked_texts import check_texts
 from viewkeeper.planner.summaries.naming import slug
 from viewkeeper.planner.view_properties import ALGORITHM, KEY, LEVEL, SOURCES, VIEWS
+from viewkeeper.sql.catalyst.stored_query import from_json, to_json
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.relation import Relation
-from viewkeeper.sql.stored_tree import from_json, to_json
 from viewkeeper.sql.tree import Query
 from viewkeeper.sql.view import View
 from viewkeeper.summary.statements import quoted
@@ -125,11 +126,13 @@ def composed_view(definition: Definition) -> ComposedView:
     """The view that a definition stands for."""
     stored, properties = definition.properties[COMPOSED], definition.properties
     known = {COMPOSED, ALGORITHM, LEVEL, SOURCES, KEY}
+    query = from_json(stored["query"])
+    check_texts(query)
     return ComposedView(
         definition.name,
         stored["sql"],
         tuple((name, value) for name, value in properties.items() if name not in known),
-        from_json(stored["query"]),
+        query,
         definition.group,
         Level[properties[LEVEL].upper()],
         tuple(properties[SOURCES]),

@@ -10,6 +10,7 @@ from viewkeeper.levels import Level
 from viewkeeper.operators.normal_form import words
 from viewkeeper.operators.plan import NodePlan
 from viewkeeper.planner.canonical import Parsed
+from viewkeeper.planner.composed.checked_texts import check_texts
 from viewkeeper.planner.composed.composed_view import ComposedView, sources_of
 from viewkeeper.sql.catalyst.reading import read_query
 from viewkeeper.sql.catalyst.rendering import to_sql
@@ -48,6 +49,7 @@ def read_composed(sql: str, relations: Mapping[str, Relation], spark: Callable[[
             "compare with a literal, or apply the function when reading the view",
         )
     query = _by_policy(definition.name, query, properties.get(REFRESH_POLICY, AUTO))
+    check_texts(query)
     level = Level.COMPLETE if properties.get("consistency") == "complete" else Level.STRONG
     return ComposedView(
         definition.name,
