@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from viewkeeper.lake.log.catalog import free_name
 from viewkeeper.planner.canonical import Parsed
-from viewkeeper.planner.composed.composed_view import ComposedView
+from viewkeeper.planner.composed.composed_view import ComposedView, composed_names
 from viewkeeper.planner.composed.reading import read_view
 from viewkeeper.planner.groups import Groups
 from viewkeeper.planner.kept_views import Kept
@@ -31,7 +31,7 @@ def plan_view(
     """The plan of a view that is not there yet. `kept` are the joins that are, if they are known already; `homes` the
     groups that views which are recreated had."""
     refuse_summaries(sql, overview.catalog)
-    new = read_view(sql, overview.relations, overview.spark)
+    new = read_view(sql, overview.relations, overview.spark, composed_names(overview.catalog))
     free_name(overview.catalog, new.name)
     if isinstance(new, ComposedView):
         return PlannedQuery(Groups.of(overview, kept, homes).place_composed(new))

@@ -110,12 +110,13 @@ def check_views(
     """
     known = dict(relations)
     wrong = set(unknown)
+    composed: set[str] = set()
     for view in views:
         if {read.source or read.name for read in view.reads} & wrong:
             wrong.add(view.name)
             continue
         try:
-            parsed = _read(view, known, single, spark)
+            parsed = _read(view, known, single, spark, composed)
         except ViewkeeperError as error:
             errors.append(placed(_as_written(view, known, single) or error, view.place))
             wrong.add(view.name)
@@ -123,6 +124,7 @@ def check_views(
         if found is not None:
             found[view.name] = parsed
         if isinstance(parsed, ComposedView):
+            composed.add(view.name)
             names, of_columns = zip(*parsed.columns, strict=True)
             known[view.name] = Relation(view.name, VIEWS, names, of_columns)
         if isinstance(parsed, View | OuterJoinView):
@@ -133,10 +135,14 @@ def check_views(
 
 
 def _read(
-    view: ProjectView, known: Mapping[str, Relation], single: Collection[str], spark: "Callable[[], SparkSession]"
+    view: ProjectView,
+    known: Mapping[str, Relation],
+    single: Collection[str],
+    spark: "Callable[[], SparkSession]",
+    composed: Collection[str],
 ) -> Parsed | ComposedView:
     """A view, parsed; the error of one that cannot be."""
-    parsed = read_view(view.sql, known, spark)
+    parsed = read_view(view.sql, known, spark, composed)
     if not isinstance(parsed, ComposedView):
         refuse_in_itself(parsed, single)
     return parsed

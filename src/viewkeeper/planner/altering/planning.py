@@ -15,7 +15,7 @@ from viewkeeper.planner.altering.fitting import refuse_unfit
 from viewkeeper.planner.altering.in_place import columns_changed, in_the_way
 from viewkeeper.planner.altering.refused import refuse_new
 from viewkeeper.planner.canonical import Parsed
-from viewkeeper.planner.composed.composed_view import COMPOSED, ComposedView, composed_view
+from viewkeeper.planner.composed.composed_view import COMPOSED, ComposedView, composed_names, composed_view
 from viewkeeper.planner.composed.reading import read_view
 from viewkeeper.planner.groups import Groups
 from viewkeeper.planner.known_relations import refuse_summaries
@@ -61,7 +61,7 @@ def plan_alteration(overview: Overview, sql: str, also: Sequence[str] = (), *, s
     gone = {name, *dependants}
     relations = {one: relation for one, relation in overview.relations.items() if one not in gone}
     staying = _without(catalog, gone)
-    new = read_view(create.sql, relations, overview.spark)
+    new = read_view(create.sql, relations, overview.spark, composed_names(staying))
     if isinstance(new, ComposedView):
         return _of_composed(overview, create.sql, new, present, _readers(catalog, dependants, also), stale)
     if not present:

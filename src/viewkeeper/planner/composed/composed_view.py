@@ -139,9 +139,9 @@ def composed_view(definition: Definition) -> ComposedView:
     )
 
 
-def composed_views(catalog: Catalog) -> dict[str, ComposedView]:
-    """All of a catalog."""
-    return {name: composed_view(one) for name, one in catalog.items() if COMPOSED in one.properties}
+def composed_names(catalog: Catalog) -> set[str]:
+    """The names of all in a catalog."""
+    return {name for name, one in catalog.items() if COMPOSED in one.properties}
 
 
 def in_own_group(definition: Definition) -> bool:

@@ -1,6 +1,6 @@
 """The definition of a view that is any query, read by Spark."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -19,20 +19,25 @@ from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.syntax import ViewDialect, not_too_deep
 from viewkeeper.sql.tree import Operator, Query, Recompute, Scan, in_order
+from viewkeeper.sql.view import View
 
 REFRESH_POLICY = "refresh_policy"
 AUTO, INCREMENTAL, FULL = "auto", "incremental", "full"
 OF_COMPOSED = ("consistency", "group", RETENTION, GLOBAL_TIMEOUT, REFRESH_POLICY)
 
 
-def read_view(sql: str, relations: Mapping[str, Relation], spark: Callable[[], Any]) -> Parsed | ComposedView:
-    """A join, an outer join or a summary in its own form; any other query, or one that is to be computed as a whole,
-    as operators."""
+def read_view(
+    sql: str, relations: Mapping[str, Relation], spark: Callable[[], Any], composed: Collection[str] = ()
+) -> Parsed | ComposedView:
+    """A join, an outer join or a summary in its own form; any other query, one that is to be computed as a whole, and a
+    join that reads such views, which are `composed`, as operators."""
     with not_too_deep():
         policy = dict(read_definition(sql, None).properties).get(REFRESH_POLICY)
     if policy != FULL:
         with suppress(UnsupportedClause):
-            return parse_definition(sql, relations)
+            parsed = parse_definition(sql, relations)
+            if not isinstance(parsed, View) or not parsed.relations.keys() & set(composed):
+                return parsed
     return read_composed(sql, relations, spark)
 
 
