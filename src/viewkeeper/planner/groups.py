@@ -21,7 +21,15 @@ from viewkeeper.mediator.choice import choose
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.planner.canonical import Parsed
 from viewkeeper.planner.composed.composed_view import COMPOSED, ComposedView, in_own_group
-from viewkeeper.planner.kept_views import Company, Kept, KeptViews, free_group, refuse_loaded, refuse_over_views
+from viewkeeper.planner.kept_views import (
+    Company,
+    Kept,
+    KeptViews,
+    free_group,
+    one_group,
+    refuse_loaded,
+    refuse_over_views,
+)
 from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.self_maintained.automatic import REMOTE, Decision
 from viewkeeper.planner.self_maintained.choosing import refuse_storage
@@ -199,14 +207,7 @@ class Groups:
                 f"{view.name} follows the views that it reads, so the property group does not apply to it",
                 "leave it out, or set it at those",
             )
-        groups = {self.groups[name] for name in view.views}
-        if len(groups) > 1:
-            raise UnsupportedClause(
-                f"the views that {view.name} reads are in the groups {', '.join(sorted(groups))}, with states of "
-                "their own",
-                "create them with the same TBLPROPERTIES('group' = ...)",
-            )
-        return groups.pop()
+        return one_group(view.name, {self.groups[name] for name in view.views})
 
     def _place_summary(
         self,

@@ -191,14 +191,7 @@ class Company:
         return alike.pop() if len(alike) == 1 else self._free_group(view.name)
 
     def _group_of_views(self, view: View) -> str:
-        groups = {self.groups[name] for name in view.relations}
-        if len(groups) > 1:
-            raise UnsupportedClause(
-                f"the views that {view.name} reads are in the groups {', '.join(sorted(groups))}, with states of "
-                "their own",
-                "create them with the same TBLPROPERTIES('group' = ...)",
-            )
-        return groups.pop()
+        return one_group(view.name, {self.groups[name] for name in view.relations})
 
     def _check_group(self, asked: str, view: View, how: Maintenance) -> None:
         if asked in self.self_maintaining:
@@ -215,6 +208,17 @@ class Company:
 
     def _free_group(self, name: str) -> str:
         return free_group(name, set(self.groups.values()))
+
+
+def one_group(view: str, groups: set[str]) -> str:
+    """The group of all views that a view reads; UnsupportedClause if they are in several."""
+    if len(groups) > 1:
+        raise UnsupportedClause(
+            f"the views that {view} reads are in the groups {', '.join(sorted(groups))}, with states of their own",
+            "create them with the same TBLPROPERTIES('group' = ...)",
+        )
+    (group,) = groups
+    return group
 
 
 def free_group(name: str, taken: Collection[str]) -> str:

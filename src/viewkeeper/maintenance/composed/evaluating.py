@@ -20,7 +20,7 @@ from viewkeeper.errors import ExpressionError
 from viewkeeper.lake.log.columns import WEIGHT, arrow_schema
 from viewkeeper.operators.expressions import flat_names
 from viewkeeper.operators.grouping import grouped
-from viewkeeper.operators.statements import statement
+from viewkeeper.sql.catalyst.rendering import table_columns, to_sql
 from viewkeeper.sql.syntax import ViewDialect
 from viewkeeper.sql.tree import Aggregate, AtMostOne, Column, Limit, Operator, Window, inputs
 
@@ -74,8 +74,7 @@ class OperatorEngine:
             if found is not None:
                 return self.zset(names, found)
         if rows[0].on_driver and is_evaluated_here(operator) and rows[0].size() <= MOST_IN_PROCESS:
-            (below,) = inputs(operator)
-            return self._zset(names, _by_duckdb(operator, _repeated(rows[0], below.columns)))
+            return self._zset(names, _by_duckdb(operator, rows[0]))
         return self._by_spark(operator, rows)
 
     def _zset(self, names: tuple[str, ...], table: pa.Table) -> AdaptiveZSet:
@@ -118,7 +117,7 @@ def is_evaluated_here(operator: Operator) -> bool:
 
 
 def _repeated(rows: AdaptiveZSet, columns: Sequence[Column]) -> pa.Table:
-    """The rows as a table of the tree's columns, each as often as it is there."""
+    """The rows as columns, each as often as it is there."""
     schema = arrow_schema(tuple((one.name, one.type.upper()) for one in columns), signed=False)
     table = rows.to_arrow([one.type.upper() for one in columns]).consolidate().table
     counts = table[WEIGHT].to_pylist()
@@ -126,12 +125,14 @@ def _repeated(rows: AdaptiveZSet, columns: Sequence[Column]) -> pa.Table:
     return table.drop_columns([WEIGHT]).rename_columns(schema.names).cast(schema).take(pa.array(places, pa.int64()))
 
 
-def _by_duckdb(operator: Operator, rows: pa.Table) -> pa.Table:
+def _by_duckdb(operator: Operator, rows: AdaptiveZSet) -> pa.Table:
     import duckdb
 
-    text = sqlglot.transpile(statement(operator, ["given"]), read=ViewDialect, write="duckdb")[0]
+    (below,) = inputs(operator)
+    given = _repeated(rows, below.columns).rename_columns(table_columns(below))
+    text = sqlglot.transpile(to_sql(operator, {below: "given"}), read=ViewDialect, write="duckdb")[0]
     schema = arrow_schema(tuple((one.name, one.type.upper()) for one in operator.columns), signed=False)
     with duckdb.connect(config={"threads": 1}) as connection:
-        connection.register("given", rows)
+        connection.register("given", given)
         found: pa.Table = connection.sql(text).to_arrow_table()
         return found.cast(schema)

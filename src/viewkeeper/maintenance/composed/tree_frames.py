@@ -10,10 +10,9 @@ from viewkeeper.lake.log.columns import WEIGHT
 from viewkeeper.maintenance.original_rows import repeated
 from viewkeeper.maintenance.typed_rows import weighted_frame
 from viewkeeper.operators.expressions import flat_names
-from viewkeeper.operators.statements import statement
-from viewkeeper.sql.catalyst.rendering import to_sql
+from viewkeeper.sql.catalyst.rendering import table_columns, to_sql
 from viewkeeper.sql.relation import Relation
-from viewkeeper.sql.tree import Operator, Recompute, Scan, in_order, inputs
+from viewkeeper.sql.tree import Operator, Scan, in_order, inputs
 from viewkeeper.summary.propagate import TemporaryNames
 from viewkeeper.summary.statements import quoted
 
@@ -26,12 +25,9 @@ def evaluated(
 ) -> AdaptiveZSet:
     """An operator over the rows of its inputs. The result is computed before the names of these are given back."""
     with TemporaryNames(spark) as temporary:
-        tables = []
+        tables: dict[Operator, str] = {}
         for below, given in zip(inputs(operator), rows, strict=True):
-            # A query that is computed as a whole names the fields of its relations.
-            names = [one.name for one in below.columns]
-            fields = below.fields if isinstance(operator, Recompute) and isinstance(below, Scan) else names
-            types = zip(fields, (one.type for one in below.columns), strict=True)
+            types = zip(table_columns(below), (one.type for one in below.columns), strict=True)
             frame = given.frame.select(
                 *(
                     F.col(quoted(flat)).cast(type).alias(name)
@@ -39,12 +35,8 @@ def evaluated(
                 ),
                 WEIGHT,
             )
-            tables.append(temporary.name(repeated(frame)))
-        if isinstance(operator, Recompute):
-            text = to_sql(operator, dict(zip(operator.inputs, map(_bare, tables), strict=True)))
-        else:
-            text = statement(operator, tables)
-        found = engines.of_frame(spark.sql(text).toDF(*flat_names(operator.columns)))
+            tables[below] = _bare(temporary.name(repeated(frame)))
+        found = engines.of_frame(spark.sql(to_sql(operator, tables)).toDF(*flat_names(operator.columns)))
         found.is_empty()
         return found
 

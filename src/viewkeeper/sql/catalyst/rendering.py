@@ -48,6 +48,11 @@ def to_sql(root: Operator, names: Mapping[Operator, str]) -> str:
     return f"WITH {', '.join(texts)}\nSELECT {_listed(root)} FROM {steps[root]}"
 
 
+def table_columns(operator: Operator) -> list[str]:
+    """What the columns of a table are called that is read instead of an operator."""
+    return list(operator.fields) if isinstance(operator, Scan) else [one.name for one in operator.columns]
+
+
 def _reached(root: Operator, names: Mapping[Operator, str]) -> Iterable[Operator]:
     """The operators that are computed or read, each after those that it reads."""
     if not names:
