@@ -183,6 +183,19 @@ def test_full(warehouse: Warehouse, databases: Path) -> None:
     assert any("computed again by Spark" in line for line in warehouse.explain("latest").in_words.how)
 
 
+def test_rows_that_cannot_be_stored(warehouse: Warehouse, databases: Path) -> None:
+    """An operator would need rows without columns, or with maps: Spark computes the query as a whole."""
+    warehouse.create_view(
+        "CREATE MATERIALIZED VIEW v AS SELECT name FROM crm.people WHERE EXISTS (SELECT 1 FROM shop.orders)"
+    )
+    write(databases / "shop.db", "DELETE FROM orders")
+    warehouse.catch_up()
+    assert rows(warehouse, "v") == []
+    write(databases / "shop.db", "INSERT INTO orders VALUES (4, 3, '2024-02-01', 7)")
+    warehouse.catch_up()
+    assert rows(warehouse, "v") == [("ada",), ("bob",), ("cyd",)]
+
+
 def test_property_that_does_not_apply(warehouse: Warehouse) -> None:
     with pytest.raises(UnsupportedClause, match="the property algorithm does not apply to v"):
         warehouse.create_view(

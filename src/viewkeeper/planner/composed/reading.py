@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from viewkeeper.errors import DefinitionError, UnsupportedClause
+from viewkeeper.lake.log.columns import RESERVED, checked_columns
 from viewkeeper.levels import Level
 from viewkeeper.operators.normal_form import words
 from viewkeeper.operators.plan import NodePlan
 from viewkeeper.planner.canonical import Parsed
 from viewkeeper.planner.composed.checked_texts import check_texts
-from viewkeeper.planner.composed.composed_view import ComposedView, sources_of
+from viewkeeper.planner.composed.composed_view import ComposedView, columns_of, sources_of
 from viewkeeper.sql.catalyst.reading import read_query
 from viewkeeper.sql.catalyst.rendering import to_sql
 from viewkeeper.sql.definition import GLOBAL_TIMEOUT, RETENTION, read_definition
@@ -95,7 +96,9 @@ def _refuse_properties(name: str, properties: tuple[tuple[str, str], ...]) -> No
 
 def _by_policy(name: str, query: Query, policy: str) -> Query:
     if policy == FULL and not isinstance(query.root, Recompute):
-        return _recomputed(query)
+        query = _recomputed(query, f"'{REFRESH_POLICY}' = '{FULL}'")
+    elif (why := _not_storable(query)) is not None:
+        query = _recomputed(query, why)
     if policy == INCREMENTAL and isinstance(query.root, Recompute):
         raise UnsupportedClause(
             f"{name} is not maintained incrementally: {query.root.why}",
@@ -104,11 +107,20 @@ def _by_policy(name: str, query: Query, policy: str) -> Query:
     return query
 
 
-def _recomputed(query: Query) -> Query:
+def _not_storable(query: Query) -> str | None:
+    """Why the rows that an operator needs cannot be stored; None if they can."""
+    for name, (table, _) in NodePlan.of(query).tables.items():
+        try:
+            checked_columns(f"{RESERVED}{name}", columns_of(table))
+        except DefinitionError as error:
+            return f"what an operator needs cannot be stored: {error.detail}"
+    return None
+
+
+def _recomputed(query: Query, why: str) -> Query:
     """The same query as one node that Spark computes from whole relations."""
     scans = tuple(one for one in in_order(query.root) if isinstance(one, Scan))
     names: dict[Operator, str] = {scan: f"input_{number}" for number, scan in enumerate(scans, start=1)}
-    why = f"'{REFRESH_POLICY}' = '{FULL}'"
     root = Recompute(to_sql(query.root, names), scans, tuple(names.values()), query.root.columns, why)
     return replace(query, root=root)
 
