@@ -3,7 +3,8 @@
 from viewkeeper.explaining.explanation import Advice, InWords
 from viewkeeper.explaining.summary_explanation import Explanation
 from viewkeeper.operators.plan import Placed
-from viewkeeper.planner.composed.composed_view import OPERATORS, ComposedView
+from viewkeeper.planner.composed.composed_view import ComposedView
+from viewkeeper.planner.composed.naming import OPERATORS
 from viewkeeper.planner.overview import Overview
 from viewkeeper.sql.tree import Aggregate, Filter, Join, Limit, Recompute, Scan, Window
 

@@ -21,7 +21,8 @@ from viewkeeper.lake.log.catalog import Definition, families, find
 from viewkeeper.lake.tables.held_commit import HeldCommit
 from viewkeeper.maintenance.explained_query import QueryExplanation, explain_query
 from viewkeeper.mediator.maintained import Maintenance
-from viewkeeper.planner.composed.composed_view import COMPOSED, composed_view
+from viewkeeper.planner.composed.composed_view import composed_view
+from viewkeeper.planner.composed.naming import COMPOSED
 from viewkeeper.planner.known_sources import KnownSources
 from viewkeeper.planner.overview import Overview
 from viewkeeper.planner.planning import plan_view

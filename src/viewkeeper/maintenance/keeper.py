@@ -30,14 +30,12 @@ from viewkeeper.maintenance.summaries.lattices import Summaries
 from viewkeeper.mediator.group_plan import GroupPlan, Recorder
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.mediator.mediator import Mediator
-from viewkeeper.planner.composed.composed_view import COMPOSED
+from viewkeeper.planner.composed.naming import COMPOSED
 from viewkeeper.planner.kept_views import Kept
 from viewkeeper.planner.known_sources import KnownSources
 from viewkeeper.planner.overview import Overview
-from viewkeeper.planner.planning import plan_view
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.planner.summaries.lattice import Lattice
-from viewkeeper.planner.view_plan import PlannedQuery
 from viewkeeper.planner.view_properties import SOURCES, SQL
 from viewkeeper.sql.parse_summary import parse_definition
 from viewkeeper.sql.view import View
@@ -115,6 +113,8 @@ class Keeper(Context):
         """Plan a view, load it, and commit its first state; its name."""
         from viewkeeper.maintenance.creating import create_planned
         from viewkeeper.maintenance.spark_agreement import check_agreement
+        from viewkeeper.planner.planning import plan_view
+        from viewkeeper.planner.view_plan import PlannedQuery
 
         overview = Overview(HeldCommit(self.files, self.writer.last), self.sources)
         plan = plan_view(overview, sql, self.kept(), self.views.homes)

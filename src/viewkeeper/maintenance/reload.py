@@ -17,7 +17,7 @@ from viewkeeper.maintenance.self_maintained.following import NUMBERS
 from viewkeeper.maintenance.summaries.reloading import reload as reload_lattice
 from viewkeeper.maintenance.view_images import content_of
 from viewkeeper.messages import Position
-from viewkeeper.planner.composed.composed_view import COMPOSED
+from viewkeeper.planner.composed.naming import COMPOSED
 from viewkeeper.planner.known_relations import relations_named
 from viewkeeper.planner.self_maintained.choosing import REASONS
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED, as_stored_now, same_ids

@@ -20,7 +20,8 @@ from viewkeeper.levels import Level
 from viewkeeper.mediator.choice import choose
 from viewkeeper.mediator.maintained import Maintenance
 from viewkeeper.planner.canonical import Parsed
-from viewkeeper.planner.composed.composed_view import COMPOSED, ComposedView, in_own_group
+from viewkeeper.planner.composed.composed_view import ComposedView
+from viewkeeper.planner.composed.naming import COMPOSED, in_own_group
 from viewkeeper.planner.kept_views import (
     Company,
     Kept,
@@ -147,7 +148,7 @@ class Groups:
         over_views = VIEWS in view.sources
         if over_views:
             refuse_over_views(view)
-            refuse_loaded(view, self.catalog)
+            refuse_loaded(view.relations, self.catalog)
         how = Maintenance(view, "batched-sweep") if over_views else choose(view, transactions(view.sources))
         group = self._company().group_for(view, how)
         if halted := [name for name in view.relations if name in self.halted]:
@@ -199,7 +200,7 @@ class Groups:
 
     def _group_read(self, view: ComposedView) -> str:
         """The group of the views that a view reads."""
-        refuse_loaded(view, self.catalog)
+        refuse_loaded(view.views, self.catalog)
         if halted := [name for name in view.views if name in self.halted]:
             raise UsageError(f"{view.name} reads {halted[0]}, which is halted", f"reload {halted[0]} first")
         if "group" in dict(view.properties):

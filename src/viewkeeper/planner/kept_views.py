@@ -3,7 +3,7 @@
 group of a new view     the one that it asks for; else one that shares a source and is maintained alike; else a new one
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from viewkeeper.errors import DefinitionError, UnsupportedClause, ViewkeeperError
@@ -12,7 +12,7 @@ from viewkeeper.lake.log.columns import HIDDEN, RESERVED
 from viewkeeper.mediator.choice import choose
 from viewkeeper.mediator.group_plan import because_it_reads
 from viewkeeper.mediator.maintained import Maintenance
-from viewkeeper.planner.composed.composed_view import COMPOSED, ComposedView, in_own_group
+from viewkeeper.planner.composed.naming import COMPOSED, in_own_group
 from viewkeeper.planner.known_relations import relations_of
 from viewkeeper.planner.known_sources import KnownSources
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED
@@ -131,7 +131,7 @@ class KeptViews:
 
     def _over_views(self, view: View) -> Maintenance:
         refuse_over_views(view)
-        refuse_loaded(view, self.catalog)
+        refuse_loaded(view.relations, self.catalog)
         return Maintenance(view, "batched-sweep")
 
     # --- where ---
@@ -251,9 +251,9 @@ def refuse_over_views(view: View) -> None:
             )
 
 
-def refuse_loaded(view: View | ComposedView, stored: Catalog) -> None:
+def refuse_loaded(reads: Iterable[str], stored: Catalog) -> None:
     """UnsupportedClause for a view over one that a program loads: it has no group that could be followed."""
-    for name in view.relations:
+    for name in reads:
         if name in stored and not stored[name].properties.keys() & {SQL, SELF_MAINTAINED, COMPOSED}:
             raise UnsupportedClause(
                 f"{name} is maintained by commits of its own, and only a summary can follow those",

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from viewkeeper.lake.log.catalog import free_name
 from viewkeeper.planner.canonical import Parsed
-from viewkeeper.planner.composed.composed_view import ComposedView, composed_names
+from viewkeeper.planner.composed.composed_view import ComposedView
+from viewkeeper.planner.composed.naming import composed_names
 from viewkeeper.planner.composed.reading import read_view
 from viewkeeper.planner.groups import Groups
 from viewkeeper.planner.kept_views import Kept

@@ -6,7 +6,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from viewkeeper.lake.log.catalog import Catalog, Definition, families
-from viewkeeper.planner.composed.composed_view import COMPOSED
+from viewkeeper.planner.composed.naming import COMPOSED
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.planner.summaries.naming import SUMMARY
 from viewkeeper.planner.view_properties import SQL

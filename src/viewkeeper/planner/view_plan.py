@@ -7,11 +7,11 @@ There is a class for each way in which a view can be maintained: with it go the 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from viewkeeper.levels import Level
 from viewkeeper.mediator.choice import promised
 from viewkeeper.mediator.maintained import Maintenance
-from viewkeeper.planner.composed.composed_view import ComposedView
 from viewkeeper.planner.self_maintained.kept_view import KeptView
 from viewkeeper.planner.summaries.lattice import Facts
 from viewkeeper.sql.outer_join import OuterJoinView
@@ -20,6 +20,9 @@ from viewkeeper.sql.summary_view import Family, SummaryView
 from viewkeeper.sql.tree import Scan
 from viewkeeper.sql.view import View
 from viewkeeper.sql.view_keys import key_of_view
+
+if TYPE_CHECKING:
+    from viewkeeper.planner.composed.composed_view import ComposedView
 
 SUMMARY_DELTA = "summary-delta"
 
@@ -146,10 +149,10 @@ class PlannedSummary:
 class PlannedQuery:
     """Any other query: a plan of operators over tables of sources and over views."""
 
-    view: ComposedView
+    view: "ComposedView"
 
     @property
-    def definition(self) -> ComposedView:
+    def definition(self) -> "ComposedView":
         return self.view
 
     @property

@@ -21,7 +21,7 @@ from viewkeeper.lake.tables.files import Files
 from viewkeeper.maintenance.keeper import Keeper
 from viewkeeper.maintenance.summaries.dropping import dropping
 from viewkeeper.planner.canonical import Parsed
-from viewkeeper.planner.composed.composed_view import COMPOSED
+from viewkeeper.planner.composed.naming import COMPOSED
 from viewkeeper.planner.self_maintained.kept_view import SELF_MAINTAINED
 from viewkeeper.planner.summaries.lattice import lattice_name
 from viewkeeper.planner.summaries.naming import SUMMARY

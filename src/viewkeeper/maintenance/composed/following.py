@@ -23,7 +23,8 @@ from viewkeeper.maintenance.self_maintained.lookups import fitting_rows
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.operators.expressions import flat, flat_names
 from viewkeeper.operators.node import Z
-from viewkeeper.planner.composed.composed_view import OPERATORS, ComposedView
+from viewkeeper.planner.composed.composed_view import ComposedView
+from viewkeeper.planner.composed.naming import OPERATORS
 from viewkeeper.sql.view import View
 
 

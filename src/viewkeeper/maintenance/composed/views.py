@@ -2,43 +2,61 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.lake.commit import Commit
 from viewkeeper.lake.log.catalog import SORTED_BY, Definition
 from viewkeeper.lake.log.record import Record
 from viewkeeper.levels import Level
-from viewkeeper.maintenance.audits import Audit, audited
-from viewkeeper.maintenance.composed.evaluating import OperatorEngine
-from viewkeeper.maintenance.composed.following import ComposedFollowing
-from viewkeeper.maintenance.composed.state_tables import StateTables
 from viewkeeper.maintenance.context import Context
 from viewkeeper.maintenance.images import images_of
 from viewkeeper.maintenance.joins import create_internal
 from viewkeeper.mediator.alignment import GroupChange
 from viewkeeper.messages import Position, Vector
-from viewkeeper.planner.composed.composed_view import COMPOSED, ComposedView, columns_of, composed_view
+from viewkeeper.planner.composed.naming import COMPOSED
 from viewkeeper.sql.relation import Relation
+
+if TYPE_CHECKING:
+    from viewkeeper.maintenance.audits import Audit
+    from viewkeeper.maintenance.composed.evaluating import OperatorEngine
+    from viewkeeper.maintenance.composed.following import ComposedFollowing
+    from viewkeeper.maintenance.composed.state_tables import StateTables
+    from viewkeeper.planner.composed.composed_view import ComposedView
 
 
 class ComposedViews:
-    """All of one warehouse."""
+    """All of one warehouse. What only such views need is imported when there is one."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.engine = OperatorEngine(context.engines, context.files.spark)
-        self._tables = StateTables(context.files)
         self._following: dict[str, ComposedFollowing] = {}
         self._known: dict[str, tuple[Definition, ComposedView]] = {}
 
+    @cached_property
+    def _engine(self) -> "OperatorEngine":
+        from viewkeeper.maintenance.composed.evaluating import OperatorEngine
+
+        return OperatorEngine(self.context.engines, self.context.files.spark)
+
+    @cached_property
+    def _tables(self) -> "StateTables":
+        from viewkeeper.maintenance.composed.state_tables import StateTables
+
+        return StateTables(self.context.files)
+
     # --- what there is ---
 
-    def views(self) -> dict[str, ComposedView]:
+    def views(self) -> "dict[str, ComposedView]":
         """Those that are stored. One whose relations have lost what it needs is halted, and left out."""
         found = {}
         definitions = {name: one for name, one in self.context.writer.catalog.items() if COMPOSED in one.properties}
-        relations = self.context.relations() if definitions else {}
+        if not definitions:
+            return {}
+        from viewkeeper.planner.composed.composed_view import composed_view
+
+        relations = self.context.relations()
         for name, definition in definitions.items():
             try:
                 known = self._known.get(name)
@@ -58,13 +76,18 @@ class ComposedViews:
             last = self.context.writer.last.groups[definition.group].last
             self.context.halts.add(definition.name, definition.folder, reason, last)
 
-    def followers(self, group: str) -> list[ComposedFollowing]:
+    def followers(self, group: str) -> "list[ComposedFollowing]":
         """The views of a group that are not halted, each after those that it reads."""
+        views = {name: view for name, view in self.views().items() if view.group == group}
+        if not views:
+            return []
+        from viewkeeper.maintenance.composed.following import ComposedFollowing
+
         halted = self.context.halts.all()
         found = []
-        for name, view in sorted(self.views().items(), key=lambda one: self.context.writer.catalog[one[0]].created):
-            if view.group == group and name not in halted:
-                following = ComposedFollowing(view, self.context.files, self._tables, self.engine)
+        for name, view in sorted(views.items(), key=lambda one: self.context.writer.catalog[one[0]].created):
+            if name not in halted:
+                following = ComposedFollowing(view, self.context.files, self._tables, self._engine)
                 self._following[name] = following
                 found.append(following)
         return found
@@ -97,7 +120,7 @@ class ComposedViews:
 
     @contextmanager
     def contents(
-        self, view: ComposedView, *, fresh: bool = False
+        self, view: "ComposedView", *, fresh: bool = False
     ) -> Iterator[tuple[dict[str, Any], dict[str, Position]]]:
         """What a view reads, at the vector of its group or, if that is new, as it is now; and the vector."""
         context = self.context
@@ -107,7 +130,7 @@ class ComposedViews:
             read = {name: context.stored(name).keep(relations[name].columns) for name in view.views}
             yield {**contents, **read}, at
 
-    def create(self, view: ComposedView) -> None:
+    def create(self, view: "ComposedView") -> None:
         """Load a view and everything that is stored for it, and commit its first state."""
         context = self.context
         with self.contents(view) as (contents, at), context.new_commit() as commit:
@@ -118,8 +141,9 @@ class ComposedViews:
                 at = {**there.vector, **at}
             self.create_all(commit, view, contents, at)
 
-    def create_all(self, commit: Commit, view: ComposedView, contents: Mapping[str, Any], at: Vector) -> None:
+    def create_all(self, commit: Commit, view: "ComposedView", contents: Mapping[str, Any], at: Vector) -> None:
         from viewkeeper.maintenance.composed.tree_frames import tree_frames
+        from viewkeeper.planner.composed.composed_view import columns_of
 
         context, relations = self.context, self.context.relations()
         retention = dict(view.properties).get("retention")
@@ -153,8 +177,9 @@ class ComposedViews:
         rows.is_empty()
         return rows
 
-    def audit(self, name: str) -> Audit:
+    def audit(self, name: str) -> "Audit":
         """Compute a view by Spark from what it reads, at its own vector, and compare it with what is stored."""
+        from viewkeeper.maintenance.audits import audited
         from viewkeeper.maintenance.composed.tree_frames import tree_frames
 
         context, view = self.context, self.views()[name]
@@ -192,7 +217,7 @@ class ComposedViews:
         self._known.pop(name, None)
 
 
-def _unfit(view: ComposedView, relations: Mapping[str, Relation]) -> str | None:
+def _unfit(view: "ComposedView", relations: Mapping[str, Relation]) -> str | None:
     """Why a view can no longer be maintained."""
     for name in view.relations:
         if name not in relations:

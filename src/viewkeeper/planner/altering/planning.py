@@ -15,7 +15,8 @@ from viewkeeper.planner.altering.fitting import refuse_unfit
 from viewkeeper.planner.altering.in_place import columns_changed, in_the_way
 from viewkeeper.planner.altering.refused import refuse_new
 from viewkeeper.planner.canonical import Parsed
-from viewkeeper.planner.composed.composed_view import COMPOSED, ComposedView, composed_names, composed_view
+from viewkeeper.planner.composed.composed_view import ComposedView, composed_view
+from viewkeeper.planner.composed.naming import COMPOSED, composed_names
 from viewkeeper.planner.composed.reading import read_view
 from viewkeeper.planner.groups import Groups
 from viewkeeper.planner.known_relations import refuse_summaries

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from viewkeeper.lake.log.catalog import Catalog, Definition
+from viewkeeper.lake.log.catalog import Definition
 from viewkeeper.lake.log.columns import Columns
 from viewkeeper.levels import Level
 from viewkeeper.operators.node import StateTable
 from viewkeeper.operators.plan import NodePlan
 from viewkeeper.planner.composed.checked_texts import check_texts
+from viewkeeper.planner.composed.naming import COMPOSED, OPERATORS
 from viewkeeper.planner.summaries.naming import slug
 from viewkeeper.planner.view_properties import ALGORITHM, KEY, LEVEL, SOURCES, VIEWS
 from viewkeeper.sql.catalyst.stored_query import from_json, to_json
@@ -26,11 +27,6 @@ from viewkeeper.sql.relation import Relation
 from viewkeeper.sql.tree import Query
 from viewkeeper.sql.view import View
 from viewkeeper.summary.statements import quoted
-
-COMPOSED = "composed"
-"""the property of a definition that makes it such a view"""
-OPERATORS = "operators"
-"""what maintains it"""
 
 
 @dataclass(frozen=True)
@@ -137,16 +133,6 @@ def composed_view(definition: Definition) -> ComposedView:
         Level[properties[LEVEL].upper()],
         tuple(properties[SOURCES]),
     )
-
-
-def composed_names(catalog: Catalog) -> set[str]:
-    """The names of all in a catalog."""
-    return {name for name, one in catalog.items() if COMPOSED in one.properties}
-
-
-def in_own_group(definition: Definition) -> bool:
-    """Whether it is such a view over tables of sources alone: those that algorithms maintain have other groups."""
-    return COMPOSED in definition.properties and not definition.properties[COMPOSED]["reads"]
 
 
 def sources_of(query: Query, relations: Mapping[str, Relation]) -> tuple[str, ...]:
