@@ -238,7 +238,7 @@ MISTAKES = [
     Mistake("unknown table", create("SELECT id FROM shop.ordrs"), "shop.ordrs", "did you mean shop.orders"),
     Mistake("unknown source", create("SELECT id FROM shp.orders"), "shp.orders", "write shop.orders"),
     Mistake("table without its source", create("SELECT id FROM orders"), "has no source", "write shop.orders"),
-    Mistake("ORDER BY", create("SELECT id FROM shop.orders ORDER BY id"), "no order", "the query that reads it"),
+    Mistake("a random value", create("SELECT id, rand() AS r FROM shop.orders"), "rand is refused", "hash(...)"),
     Mistake("a nameless aggregate", create("SELECT COUNT(*) FROM shop.orders"), "COUNT(*) has no name", "AS name"),
     Mistake(
         "neither grouped nor aggregated",
